@@ -65,11 +65,9 @@ int64_t      weft__numbers(const weft__form *);
 /* Returns the product of the extents from axis `from` up to, not including, axis `to`. */
 int64_t      weft__extents(const weft__form *, int from, int to);
 /* These check padded input and name the sequence at fault. lengths_fit: there are n lengths, each in 0 ..
- * total. is_padded: x is plain [n, T, ..] and the lengths fit. pads_are_zero: also the padding is 0, which
- * waits for the device. */
+ * total. is_padded: x is plain [n, T, ..] and the lengths fit. */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
-bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 
 /* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
 /* A list of block copies and of buffers to zero, which run in one launch. add_block first runs the list if it

@@ -112,5 +112,4 @@ weft__form weft__reduced_form(const weft__along *);
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *);
 weft_tensor *weft__expand(weft_tensor *y, const weft__along *);
-weft_tensor *weft__refuse_third_derivative(const weft_call *);
 #endif

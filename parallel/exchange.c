@@ -33,30 +33,27 @@ static int64_t chunk_size(const transfer *x, int chunk)
     return cut(x->n, x->chunks - chunk, x->chunks) - chunk_from(x, chunk);
 }
 
-int64_t weft__piece_from(const transfer *x, int chunk, int rank)
+static int64_t piece_from(const transfer *x, int chunk, int rank)
 {
     return chunk_from(x, chunk) + (x->whole ? 0 : cut(chunk_size(x, chunk), rank, x->ranks));
 }
-int64_t weft__piece_size(const transfer *x, int chunk, int rank)
+static int64_t piece_size(const transfer *x, int chunk, int rank)
 {
     int64_t n = chunk_size(x, chunk);
     return x->whole ? n : cut(n, rank + 1, x->ranks) - cut(n, rank, x->ranks);
 }
 
-/* Pieces have PIECE numbers or more, so that latency does not dominate a message. */
-void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks, bool linked)
-{
-    int64_t most = n / ((int64_t)PIECE * ranks);
-    *x = (transfer){ .n = n, .ranks = ranks, .whole = n * (ranks - 1) <= SHORT };
-    x->chunks = x->whole || linked || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
-    for (int c = 0; c < x->chunks; c++)
-        x->offset[c + 1] = x->offset[c] + weft__piece_size(x, c, rank);
-}
-
+/* Divides p's numbers into chunks, and each chunk into one piece for every rank. Pieces have PIECE numbers or
+ * more, so that latency does not dominate a message. A link has one chunk, because a GPU would process chunks
+ * one after another. */
 static void cut_up(transfer *x, weft_parallel *p)
 {
-    weft__cut_vector(x, p->n, p->world.rank, p->world.ranks, p->link);
-    x->p = p;
+    int ranks = p->world.ranks;
+    int64_t most = p->n / ((int64_t)PIECE * ranks);
+    *x = (transfer){ .p = p, .n = p->n, .ranks = ranks, .whole = p->n * (ranks - 1) <= SHORT };
+    x->chunks = x->whole || p->link || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
+    for (int c = 0; c < x->chunks; c++)
+        x->offset[c + 1] = x->offset[c] + piece_size(x, c, p->world.rank);
 }
 
 /* ---- memory: the terms of other ranks, and on a GPU a copy of this rank's own ---- */
@@ -172,11 +169,11 @@ void weft__transfer_post(weft_parallel *p)
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == rank ? 0 : branches_of(p, q, b); i < n; i++)
             post(x, chunk, false, q, GRADIENTS + i, (received++)->x + x->offset[chunk],
-                 weft__piece_size(x, chunk, rank));
+                 piece_size(x, chunk, rank));
     for (int d = 1; d < ranks; d++)
         for (int i = 0, q = (rank + d) % ranks; i < x->own_terms; i++)
-            post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
-                 weft__piece_size(x, chunk, q));
+            post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + piece_from(x, chunk, q),
+                 piece_size(x, chunk, q));
     group(x, false);
 }
 
@@ -186,12 +183,12 @@ static void hand_out(transfer *x, int chunk)
     group(x, true);
     for (int d = 1; d < ranks; d++) {
         int q = (rank + ranks - d) % ranks;
-        post(x, chunk, false, q, SUMS_OUT, x->sum + weft__piece_from(x, chunk, q),
-             weft__piece_size(x, chunk, q));
+        post(x, chunk, false, q, SUMS_OUT, x->sum + piece_from(x, chunk, q),
+             piece_size(x, chunk, q));
     }
     for (int d = 1; d < ranks; d++)
-        post(x, chunk, true, (rank + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, rank),
-             weft__piece_size(x, chunk, rank));
+        post(x, chunk, true, (rank + d) % ranks, SUMS_OUT, x->sum + piece_from(x, chunk, rank),
+             piece_size(x, chunk, rank));
     group(x, false);
 }
 
@@ -221,7 +218,7 @@ static bool await_chunk(transfer *x, int chunk, const char *operation, bool wait
 static real *numbers(const transfer *x, int i, int chunk)
 {
     return x->term[i].x +
-           (i < x->own_terms ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
+           (i < x->own_terms ? piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
 /* Adds the terms of a tree and returns the place of the sum. A sum is written over its left term, or over
@@ -246,8 +243,8 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     int chunk = x->summed;
     if (chunk == x->posted || x->broken || !await_chunk(x, chunk, "gradients of the batch", wait))
         return false;
-    int64_t n = weft__piece_size(x, chunk, p->world.rank);
-    real *to = x->sum + weft__piece_from(x, chunk, p->world.rank),
+    int64_t n = piece_size(x, chunk, p->world.rank);
+    real *to = x->sum + piece_from(x, chunk, p->world.rank),
          *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n, to);
     weft__device *d = &p->w->dev;
     if (sum != to && p->link)

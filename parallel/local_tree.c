@@ -20,7 +20,7 @@ void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
     d->k->scale(d, n, 1, b, a, true);
 }
 
-int weft__branches_before(const weft_parallel *p, int shard, weft__branch out[WEFT__BRANCHES])
+static int branches_before(const weft_parallel *p, int shard, weft__branch out[WEFT__BRANCHES])
 {
     return shard > p->own_shards.from ?
                weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, shard }, out) : 0;
@@ -67,8 +67,8 @@ static void add_waiting(weft_parallel *p, int before, int after, int64_t from)
 void weft__fold_early(weft_parallel *p, int64_t from)
 {
     weft__branch out[WEFT__BRANCHES];
-    int before = weft__branches_before(p, p->current, out),
-        after = weft__branches_before(p, p->current + 1, out);
+    int before = branches_before(p, p->current, out),
+        after = branches_before(p, p->current + 1, out);
     add_waiting(p, before, after, from);
 }
 
@@ -146,7 +146,7 @@ void weft__fold_losses(weft_parallel *p)
     d->k->download(d, p->shard_losses.host.at, p->shard_losses.device.at, (size_t)losses(p) * sizeof *x);
     weft__check_faults(p->w, "an update");
     for (int s = p->own_shards.from; s < p->own_shards.end; s++, x += 2) {
-        int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);
+        int before = branches_before(p, s, out), after = branches_before(p, s + 1, out);
         fold_sums(p, before, after, WEFT__LOSS, 2, (const double[]){ (double)x[0], (double)x[1] });
     }
 }
@@ -154,8 +154,8 @@ void weft__fold_losses(weft_parallel *p)
 void weft__fold_shard(weft_parallel *p)
 {
     weft__branch out[WEFT__BRANCHES];
-    int before = weft__branches_before(p, p->current, out),
-        after = weft__branches_before(p, p->current + 1, out);
+    int before = branches_before(p, p->current, out),
+        after = branches_before(p, p->current + 1, out);
     if (p->batch.learns && p->n)
         fold_gradients(p, before, after);
     fold_sums(p, before, after, 0, WEFT__SUMS, p->leaf);

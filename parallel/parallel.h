@@ -152,8 +152,6 @@ char *weft__device_reserve(weft *, weft__buffer *, int64_t bytes);
 
 /* ---- local_tree.c: adds up the sums and gradients of this rank's shards; each shard starts from zeros
  * ---- */
-/* Lists the branches that are complete before shard `at`. Returns their number. */
-int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
 /* Adds the results of shard p->current. Then zeroes the root's gradients, unless it was the rank's last
  * shard. */
 void weft__fold_shard(weft_parallel *p);
@@ -185,11 +183,6 @@ static inline bool weft__transfer_is_open(const weft_parallel *p)         /* whe
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
-/* Divides n numbers into chunks, and each chunk into one piece for every rank. linked: one chunk, because a
- * GPU would process chunks one after another. */
-void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks, bool linked);
-int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
-int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* Adds b to a, as every sum of two branches does. */
 void weft__add(weft_parallel *, int64_t n, real *a, const real *b);
 

@@ -76,7 +76,7 @@ static bool grow(void **array, int64_t *room, int64_t needed, size_t bytes)
     return true;
 }
 
-bool weft__plan_reserve(weft_plan *p, int64_t segments)
+static bool reserve(weft_plan *p, int64_t segments)
 {
     void *array = p->segment;
     bool ok = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
@@ -94,7 +94,7 @@ weft_status weft_plan_add(weft_plan *p, weft_segment s)
 {
     if (!p)
         return weft_plan_refuse(WEFT_EARG, "plan_add: plan is NULL; expected a plan");
-    if (!weft__plan_reserve(p, p->segments + 1))
+    if (!reserve(p, p->segments + 1))
         return WEFT_ENOMEM;
     p->segment[p->segments++] = s;
     return WEFT_OK;
@@ -213,7 +213,7 @@ weft_status weft__plan_rows(weft_plan *p, const int32_t *len, int64_t n, const i
     int32_t *turn = weft__plan_order(rows);
     int64_t *next = weft__plan_memory(rows + 1, sizeof *next), *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
-    if (!turn || !next || !fill || !weft__plan_reserve(p, n))
+    if (!turn || !next || !fill || !reserve(p, n))
         return WEFT_ENOMEM;
     weft__plan_shuffle(o, turn, rows);
     place_all(p, len, n, order, row, rows, turn, next, fill);

@@ -42,7 +42,6 @@ int64_t weft__plan_root(int64_t x);
 int32_t weft__plan_longest(const int32_t *len, int64_t n);
 
 /* ---- building ---- */
-bool weft__plan_reserve(weft_plan *, int64_t segments);
 /* Returns whether the counts fit the arrays. A planner of the program may have changed them. */
 bool weft__plan_is_intact(const weft_plan *);
 int64_t weft__plan_open(const weft_plan *);      /* segments of the unfinished batch */

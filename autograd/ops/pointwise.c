@@ -3,7 +3,7 @@
 #include <math.h>
 #include "autograd/op.h"
 
-weft_tensor *weft__refuse_third_derivative(const weft_call *c)
+static weft_tensor *refuse_third_derivative(const weft_call *c)
 {
     weft__fail(c->x[0]->w, WEFT_EARG, "%s has no third derivative", c->op->name);
     return NULL;
@@ -81,7 +81,7 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
     if (i == 2)
         return derivative_of(u, u->order, c->x[0], c->x[1], dy);
     if (i == 0)
-        return u->order == 2 ? weft__refuse_third_derivative(c) :
+        return u->order == 2 ? refuse_third_derivative(c) :
                                derivative_of(u, 2, c->x[0], c->x[1], weft__cross(dy, c->x[2]));
     return NULL;
 }

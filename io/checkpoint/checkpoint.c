@@ -125,7 +125,8 @@ static void store_from(weft__sealed *f, const char *path, weft *w, const weft__k
     free(host);
 }
 
-void weft__store(weft__sealed *f, const char *path, const weft_tensor *x)
+/* Downloads the values into the file, which fails if the device fails. */
+static void store(weft__sealed *f, const char *path, const weft_tensor *x)
 {
     weft__kind k = weft__kind_of(x);
     store_from(f, path, x->w, &k, x->data);
@@ -135,7 +136,7 @@ static void store_module(weft__sealed *f, const weft_module *m)
 {
     char path[WEFT__NAMED];
     for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); ) {
-        weft__store(f, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
+        store(f, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
         for (const weft__note *n = weft__numbers_of(p)->module->notes; n; n = n->next)
             weft__sealed_describe(f, path, n->key, n->value);
     }

@@ -102,8 +102,6 @@ void weft__stage_fail(weft__stage *s, weft_status status, const char *format, ..
 /* Returns `bytes` zeroed bytes, to be copied to `to` at the end. If memory is short returns NULL, and the
  * stage fails. */
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
-/* Reads an array of this kind, to be copied to `to` at the end. */
-void weft__hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device);
 /* Ends the checkpoint. Copies the waiting values to their destinations, or discards them after a failure. m
  * may be NULL if no value is on a device. */
 weft_status weft__stage_end(weft__stage *s, const weft_module *m);
@@ -141,8 +139,6 @@ const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES]);
 /* Returns the names of the parameters, one a line, in the order of the optimiser's vectors. To be freed;
  * NULL: memory is short. */
 char       *weft__order_of(const weft_module *m);
-/* Downloads the values into the file, which fails if the device fails. */
-void        weft__store(weft__sealed *f, const char *path, const weft_tensor *x);
 /* Checks that m can be saved and loaded; otherwise the message gives the reason. */
 weft_status weft__check_storable(const weft_module *m, const char *function, const char *path);
 /* Also checks that o, if not NULL, is an optimiser of m or a part of m. Equal names and sizes are not

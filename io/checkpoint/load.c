@@ -40,7 +40,7 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
     return k->values;
 }
 
-void weft__hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
+static void hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
 {
     void *values = weft__hold(s, to, weft__kind_bytes(kind), device);
     if (values)
@@ -159,7 +159,7 @@ static void hold_module(loading *l)
         weft__kind expected = weft__kind_of(x);
         if (!agrees(l, p, weft__set_of(l->m, p, path), &expected))
             continue;
-        weft__hold_array(&l->stage, path, &expected, x->data, true);
+        hold_array(&l->stage, path, &expected, x->data, true);
         weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", path);
     }
     if (!weft__paths_make(&l->table, l->m, &l->stage))
@@ -232,7 +232,7 @@ static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__sav
 {
     char reason[160];
     const weft__held *before = l->stage.last;
-    weft__hold_array(&l->stage, path, k, entry->data, entry->device);
+    hold_array(&l->stage, path, k, entry->data, entry->device);
     if (l->stage.last != before && !l->stage.file->status &&
         !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
         weft__sealed_fail(l->stage.file, WEFT_EFORMAT,
@@ -319,8 +319,8 @@ static void hold_streams(weft__stage *s, weft *w)
     weft__sealed_read(s->file, "streams/seed", &one, &seed);
     weft__sealed_read(s->file, "streams/draw", &one, &draw);
     check_counter(s->file, "streams/draw", draw);
-    weft__hold_array(s, "streams/seed", &one, &w->random.seed, false);
-    weft__hold_array(s, "streams/draw", &one, &w->random.draw, false);
+    hold_array(s, "streams/seed", &one, &w->random.seed, false);
+    hold_array(s, "streams/draw", &one, &w->random.draw, false);
     /* streams that the file does not have start anew */
     for (weft_stream *k = w->random.streams; k; k = k->next)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);

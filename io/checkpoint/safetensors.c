@@ -113,11 +113,6 @@ static weft__sealed *begin(const char *path, bool optimiser)
     return &k->sealed;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(((const weft__fact *)a)->key, ((const weft__fact *)b)->key);
-}
-
 static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
 {
     checkpoint *k = make(path);
@@ -129,7 +124,7 @@ static weft__sealed *open_image(const char *path, const weft__image *image, bool
     weft__read_safetensors(&k->w);
     weft__weights_sort(&k->w);
     if (k->w.facts)
-        qsort(k->w.fact, (size_t)k->w.facts, sizeof *k->w.fact, by_key);
+        qsort(k->w.fact, (size_t)k->w.facts, sizeof *k->w.fact, weft__by_text);
     k->sealed.status = k->w.status;
     return &k->sealed;
 }

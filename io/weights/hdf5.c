@@ -163,17 +163,12 @@ void weft__read_hdf5_weights(weft__weights *w)
 }
 
 /* ---- writing ---- */
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const weft__output *)a)->name, ((const weft__output *)b)->name);
-}
-
 weft_status weft__save_hdf5(const char *path, weft__output *list, int64_t n)
 {
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)
         return WEFT_ENOMEM;
-    qsort(list, (size_t)n, sizeof *list, by_name);
+    qsort(list, (size_t)n, sizeof *list, weft__by_text);
     for (int64_t i = 0; i < n; i++) {
         if (strchr(list[i].name, '/') || !*list[i].name || !strcmp(list[i].name, "."))
             weft__h5_fail(h, WEFT_EFORMAT, "\"%.200s\" cannot be a name in HDF5; expected one without /",

@@ -4,15 +4,15 @@
 #include "io/weights/weights.h"
 
 /* ---- order ---- */
-static int by_name(const void *a, const void *b)
+int weft__by_text(const void *a, const void *b)
 {
-    return strcmp(((const weft__array *)a)->name, ((const weft__array *)b)->name);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 void weft__weights_sort(weft__weights *w)
 {
     if (w->n)
-        qsort(w->array, (size_t)w->n, sizeof *w->array, by_name);
+        qsort(w->array, (size_t)w->n, sizeof *w->array, weft__by_text);
     for (int64_t i = 1; i < w->n; i++)
         if (!strcmp(w->array[i - 1].name, w->array[i].name))
             weft__weights_fail(w, WEFT_EFORMAT, "two arrays have the name %.200s; expected different names",
@@ -22,7 +22,7 @@ void weft__weights_sort(weft__weights *w)
 weft__array *weft__weights_find(const weft__weights *w, const char *name)
 {
     const weft__array key = { .name = name };
-    return w->n ? bsearch(&key, w->array, (size_t)w->n, sizeof *w->array, by_name) : NULL;
+    return w->n ? bsearch(&key, w->array, (size_t)w->n, sizeof *w->array, weft__by_text) : NULL;
 }
 
 /* Changes the name of an array, which moves to its place. */

@@ -74,6 +74,8 @@ void  weft__weights_fact(weft__weights *, const char *key, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /* ---- names.c ---- */
+/* Compares two records that begin with a text, for qsort and bsearch. */
+int weft__by_text(const void *, const void *);
 /* Sorts the arrays by name. Two with one name are a failure. */
 void weft__weights_sort(weft__weights *);
 /* Returns the array of this name; NULL: none. */

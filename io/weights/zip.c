@@ -190,11 +190,6 @@ static bool unpack(archive *a, const entry *e, weft__member *m)
     return !w->status;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const weft__member *)a)->name, ((const weft__member *)b)->name);
-}
-
 bool weft__zip_list(weft__weights *w, weft__zip *zip)
 {
     archive a = { .w = w };
@@ -205,9 +200,9 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
     for (; (uint64_t)zip->n < a.d.n; zip->n++)
         if (!unpack(&a, &a.all[zip->n], &zip->member[zip->n]))
             return false;
-    qsort(zip->member, (size_t)zip->n, sizeof *zip->member, by_name);
+    qsort(zip->member, (size_t)zip->n, sizeof *zip->member, weft__by_text);
     for (int64_t i = 1; i < zip->n; i++)
-        if (!by_name(&zip->member[i - 1], &zip->member[i]))
+        if (!weft__by_text(&zip->member[i - 1], &zip->member[i]))
             weft__weights_fail(w, WEFT_EFORMAT, "two members have the name %.200s; expected different names",
                                zip->member[i].name);
     return !w->status;
@@ -216,5 +211,5 @@ bool weft__zip_list(weft__weights *w, weft__zip *zip)
 const weft__member *weft__zip_find(const weft__zip *zip, const char *name)
 {
     weft__member key = { name, NULL, 0 };
-    return bsearch(&key, zip->member, (size_t)zip->n, sizeof key, by_name);
+    return bsearch(&key, zip->member, (size_t)zip->n, sizeof key, weft__by_text);
 }

@@ -19,11 +19,12 @@ typedef struct {
 /* A corpus under construction: sequences end to end, as in a weft_dataset. */
 typedef struct { weft_dataset data; int64_t tokens, sequences_room, tokens_room; } corpus_builder;
 
+typedef bool corpus_reader(const corpus_spec *, corpus_builder *);
 /* package: the Debian packages with its files; NULL: none needed. numbers: names of the formula's
  * parameters, between colons; NULL: not a formula. */
 typedef struct {
     const char *name, *numbers, *package, *about;
-    bool (*read)(const corpus_spec *, corpus_builder *);
+    corpus_reader *read;
 } corpus;
 extern const corpus all_corpora[];
 extern const int corpora_count;
@@ -52,21 +53,6 @@ bool corpus_is_length(double);
 char *corpus_file(const char *path, size_t *n);
 
 /* ---- one reader for each corpus; false with errno ENOENT, and no message, if it is not installed ---- */
-bool read_cmudict(const corpus_spec *, corpus_builder *);
-bool read_fortunes(const corpus_spec *, corpus_builder *);
-bool read_words(const corpus_spec *, corpus_builder *);
-bool read_unicode(const corpus_spec *, corpus_builder *);
-bool read_dna(const corpus_spec *, corpus_builder *);
-bool read_length_file(const corpus_spec *, corpus_builder *);
-bool draw_uniform(const corpus_spec *, corpus_builder *);
-bool draw_geometric(const corpus_spec *, corpus_builder *);
-bool draw_lognormal(const corpus_spec *, corpus_builder *);
-bool draw_twopoint(const corpus_spec *, corpus_builder *);
-bool make_equal(const corpus_spec *, corpus_builder *);
-bool make_half(const corpus_spec *, corpus_builder *);
-bool make_giant(const corpus_spec *, corpus_builder *);
-bool make_above(const corpus_spec *, corpus_builder *);
-bool make_sorted(const corpus_spec *, corpus_builder *);
-bool make_ff_worst(const corpus_spec *, corpus_builder *);
-bool make_ffd_worst(const corpus_spec *, corpus_builder *);
+corpus_reader read_lines, read_fortunes, read_length_file, draw_uniform, draw_geometric, draw_lognormal,
+    draw_twopoint, make_equal, make_half, make_giant, make_above, make_sorted, make_ff_worst, make_ffd_worst;
 #endif

@@ -17,7 +17,7 @@ typedef struct {
 /* Adds a line. Returns NULL, or the error as text, or "" if the error is printed. */
 typedef const char *add_line(const line *, corpus_builder *);
 
-static bool read_lines(const char *path, add_line *add, corpus_builder *b)
+static bool each_line(const char *path, add_line *add, corpus_builder *b)
 {
     size_t n;
     char *text = corpus_file(path, &n);
@@ -50,12 +50,6 @@ static const char *add_entry(const line *l, corpus_builder *b)
     return end ? add_sequence(word, end, b) : "the word has no second \"";
 }
 
-bool read_cmudict(const corpus_spec *s, corpus_builder *b)
-{
-    (void)s;
-    return read_lines("/usr/share/festival/dicts/cmu/cmudict-0.4.out", add_entry, b);
-}
-
 static const char *add_name(const line *l, corpus_builder *b)
 {
     const char *first = memchr(l->at, ';', (size_t)(l->end - l->at));
@@ -63,12 +57,6 @@ static const char *add_name(const line *l, corpus_builder *b)
         return "the line has no second field";
     const char *end = memchr(first + 1, ';', (size_t)(l->end - first - 1));
     return add_sequence(first + 1, end ? end : l->end, b);
-}
-
-bool read_unicode(const corpus_spec *s, corpus_builder *b)
-{
-    (void)s;
-    return read_lines("/usr/share/unicode/UnicodeData.txt", add_name, b);
 }
 
 /* Returns the character at *p and moves *p past it. An invalid byte counts as one character. */
@@ -93,12 +81,6 @@ static const char *add_word(const line *l, corpus_builder *b)
     return l->end == l->at || corpus_end_sequence(b) ? NULL : "";
 }
 
-bool read_words(const corpus_spec *s, corpus_builder *b)
-{
-    (void)s;
-    return read_lines("/usr/share/dict/american-english", add_word, b);
-}
-
 static const char *add_read(const line *l, corpus_builder *b)
 {
     if (l->number % 4 == 0 && *l->at != '@')
@@ -106,12 +88,18 @@ static const char *add_read(const line *l, corpus_builder *b)
     return l->number % 4 == 1 ? add_sequence(l->at, l->end, b) : NULL;
 }
 
-bool read_dna(const corpus_spec *s, corpus_builder *b)
+bool read_lines(const corpus_spec *s, corpus_builder *b)
 {
-    const char *suffix = strrchr(s->name, '-');
-    if (!suffix)
-        return read_lines("/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz", add_read, b);
-    return read_lines(strcmp(suffix, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
-                                                 "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
-                      add_read, b);
+    static const struct { const char *name, *path; add_line *add; } all[] = {
+        { "cmudict", "/usr/share/festival/dicts/cmu/cmudict-0.4.out", add_entry },
+        { "unicode", "/usr/share/unicode/UnicodeData.txt", add_name },
+        { "words", "/usr/share/dict/american-english", add_word },
+        { "dna", "/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz", add_read },
+        { "dna-first", "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz", add_read },
+        { "dna-second", "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz", add_read },
+    };
+    int i = 0;
+    while (strcmp(s->name, all[i].name))
+        i++;
+    return each_line(all[i].path, all[i].add, b);
 }

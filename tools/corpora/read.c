@@ -8,13 +8,13 @@
 #include "tools/corpora/lengths.h"
 
 const corpus all_corpora[] = {
-    { "cmudict", NULL, "festlex-cmu", "letters of English words", read_cmudict },
+    { "cmudict", NULL, "festlex-cmu", "letters of English words", read_lines },
     { "fortunes", NULL, "fortunes fortunes-min", "bytes of short texts; a heavy tail", read_fortunes },
-    { "words", NULL, "wamerican", "letters of American English words", read_words },
-    { "unicode", NULL, "unicode-data", "bytes of characters' names", read_unicode },
-    { "dna", NULL, "bowtie2-examples", "long reads of the lambda phage", read_dna },
-    { "dna-first", NULL, "bowtie2-examples", "paired reads of the phage, first of each pair", read_dna },
-    { "dna-second", NULL, "bowtie2-examples", "paired reads of the phage, second of each pair", read_dna },
+    { "words", NULL, "wamerican", "letters of American English words", read_lines },
+    { "unicode", NULL, "unicode-data", "bytes of characters' names", read_lines },
+    { "dna", NULL, "bowtie2-examples", "long reads of the lambda phage", read_lines },
+    { "dna-first", NULL, "bowtie2-examples", "paired reads of the phage, first of each pair", read_lines },
+    { "dna-second", NULL, "bowtie2-examples", "paired reads of the phage, second of each pair", read_lines },
     { "uniform", "LEAST:MOST", NULL, "every length with equal probability", draw_uniform },
     { "geometric", "P", NULL, "ends with probability P at each token", draw_geometric },
     { "lognormal", "MU:SIGMA", NULL, "exp of a normal number, at least 1", draw_lognormal },

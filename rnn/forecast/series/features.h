@@ -27,7 +27,6 @@ struct weft_features {
 /* ---- transforms.c: one step ---- */
 /* Returns the reason why the step is invalid; or NULL. */
 const char *weft__step_fault(const weft_transform *t);
-bool weft__step_depends(weft_transform_kind kind); /* depends on a column */
 int64_t     weft__step_numbers(const weft_transform *t);
 void        weft__step_text(FILE *to, const weft_transform *t);
 /* Returns whether the result is a difference, which may be only rounding. */

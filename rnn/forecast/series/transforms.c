@@ -20,8 +20,6 @@ static const char *const names[WEFT_TRANSFORMS] = {
     "discrete function",
 };
 
-bool weft__step_depends(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
-
 static double lowest(const weft_transform *t)  { return t->min; }
 static double highest(const weft_transform *t) { return t->min == 0 && t->max == 0 ? 1 : t->max; }
 static double steepness(const weft_transform *t)   { return t->k == 0 ? 1 : t->k; }
@@ -60,7 +58,7 @@ const char *weft__step_fault(const weft_transform *t)
     if (!isfinite(t->min) || !isfinite(t->max) || !isfinite(t->bias) || !isfinite(t->k) || !isfinite(t->x0) ||
         !isfinite(t->alpha))
         return "min, max, bias, k, x0 and alpha: expected finite numbers";
-    if (weft__step_depends(t->kind) != (t->depends_on != NULL))
+    if ((t->kind >= WEFT_DIVIDE_BY) != (t->depends_on != NULL))
         return t->depends_on ? "depends_on: expected NULL for this kind" : "depends_on: expected a column";
     switch (t->kind) {
     case WEFT_MAX_SCALER:         return t->max < 0 ? "max: expected more than 0, or 0 for 1" : NULL;
