@@ -24,13 +24,13 @@ static void print_rows(const planned *all, int count, const judged *j)
     int width = 7;
     for (int i = 0; i < count; i++)
         width = (int)strlen(all[i].text) > width ? (int)strlen(all[i].text) : width;
-    printf("%-*s %10s %8s %8s %8s %8s %11s\n", width, "planner", "ms", "steps", "tokens", "pieces", "batches",
+    printf("%-*s %10s %8s %8s %8s %8s %11s\n", width, "planner", "ms", count && j->ms.pairs_ms > 0 ? "pairs" : "steps", "tokens", "pieces", "batches",
            "disturbance");
     for (int i = 0; i < count; i++) {
         const weft_plan_prediction *m = &j[i].ms;
         double part = m->ms > 0 ? 100 / m->ms : 0;
         printf("%-*s %10.1f %6.1f %% %6.1f %% %6.1f %% %6.1f %% %11.3f\n", width, all[i].text, m->ms,
-               part * m->steps_ms, part * m->tokens_ms, part * m->pieces_ms, part * m->batches_ms,
+               part * (m->steps_ms + m->pairs_ms), part * m->tokens_ms, part * m->pieces_ms, part * m->batches_ms,
                j[i].by.sum);
     }
 }
@@ -93,7 +93,11 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
                "%s: milliseconds of a pass, forward and backward, predicted\n",
                l->name);
         print_rows(all, count, j);
-        print_time_share(j, count);
+        if (l->cost.pair_ms > 0)
+            printf("A pair of tokens costs c = %.4g of a token: balance:per_square=%.4g\n",
+                   l->cost.pair_ms / l->cost.token_ms, l->cost.pair_ms / l->cost.token_ms);
+        else
+            print_time_share(j, count);
         say_choice(all, j, count, weft_plan_choose(ms, by, count, 0), weft_plan_choose(ms, by, count, error),
                    error);
     }
