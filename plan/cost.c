@@ -9,7 +9,8 @@ static bool is_amount(double x) { return isfinite(x) && x >= 0; }
 
 static weft_status check_cost(const weft_plan_cost *c)
 {
-    if (c->points < 2 || c->points > WEFT_COST_POINTS)
+    bool no_steps = !c->points && c->pair_ms > 0;
+    if ((c->points < 2 && !no_steps) || c->points > WEFT_COST_POINTS)
         return weft_plan_refuse(WEFT_EARG, "plan_predict: the cost has %d points; expected 2 .. %d",
                                 c->points, WEFT_COST_POINTS);
     for (int i = 0; i < c->points; i++) {
@@ -25,11 +26,12 @@ static weft_status check_cost(const weft_plan_cost *c)
                                     "plan_predict: a step of %g rows takes %g ms; expected more than 0",
                                     c->rows[i], c->step_ms[i]);
     }
-    if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) || !is_amount(c->error))
+    if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) ||
+        !is_amount(c->error) || !is_amount(c->pair_ms))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the error is %g; "
-                                "expected 0 or more",
-                                c->token_ms, c->piece_ms, c->batch_ms, c->error);
+                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, a pair %g, the "
+                                "error is %g; expected 0 or more",
+                                c->token_ms, c->piece_ms, c->batch_ms, c->pair_ms, c->error);
     if (!is_amount(c->far_ms) || (c->far_ms > 0 && !(c->near_tokens >= 1 && c->far_tokens > c->near_tokens &&
                                                      isfinite(c->far_tokens))))
         return weft_plan_refuse(WEFT_EARG,
@@ -51,6 +53,8 @@ static double far_ms(const weft_plan_cost *c, double tokens)
 static double step_ms(const weft_plan_cost *c, double rows)
 {
     int i = 1;
+    if (!c->points)
+        return 0;
     if (rows <= c->rows[0])
         return c->step_ms[0];
     while (i < c->points - 1 && rows > c->rows[i])
@@ -76,7 +80,7 @@ static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, wef
     weft_status s = steps ? weft__plan_live(p, steps, rows, "plan_predict: ") : WEFT_ENOMEM;
     for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
         out->steps_ms += (double)steps[k] * step_ms(c, (double)k);
-        out->latency_ms += (double)steps[k] * c->step_ms[0];
+        out->latency_ms += (double)steps[k] * step_ms(c, 1);
         out->tokens_ms += (double)k * (double)steps[k] * c->token_ms;
     }
     for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
@@ -100,15 +104,18 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
     if (s == WEFT_OK && !padded)
         s = predict_live(plan, cost, &r);
     weft__plan_scope_close(scope);
+    for (int64_t i = 0; i < plan->segments && s == WEFT_OK && !padded; i++)
+        r.pairs_ms += (double)plan->segment[i].length * (double)plan->segment[i].length * cost->pair_ms;
     for (int64_t b = 0; b < plan->batches && s == WEFT_OK && padded; b++) {
         double width = (double)plan->batch[b].width, rows = (double)plan->batch[b].rows;
         if (rows <= 0)
             continue;
         r.steps_ms += width * step_ms(cost, rows);
-        r.latency_ms += width * cost->step_ms[0];
+        r.latency_ms += width * step_ms(cost, 1);
+        r.pairs_ms += width * width * rows * cost->pair_ms;
         r.tokens_ms += width * rows * cost->token_ms + far_ms(cost, width * rows);
     }
-    r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms;
+    r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms + r.pairs_ms;
     if (s == WEFT_OK)
         *out = r;
     return s;

@@ -173,3 +173,17 @@ Test(cost, invalid_arguments_are_refused)
     cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
     weft_plan_free(&p);
 }
+
+/* Attention has no steps: a segment of n tokens has n^2 pairs, a padded row those of its cells. */
+Test(cost, of_attention_grows_with_squares)
+{
+    const weft_plan_cost c = { .token_ms = .01, .pair_ms = .5, .batch_ms = 2 };
+    const int32_t len[] = { 3, 1, 2 };
+    weft_plan p = plan_of("order:count=3", len, 3);
+    weft_plan_prediction r;
+    PLANS(weft_plan_predict(&p, &c, false, &r));
+    cr_assert(near(r.pairs_ms, .5 * (9 + 1 + 4)) && near(r.ms, 7 + .06 + 2) && r.steps_ms == 0, "%g", r.ms);
+    PLANS(weft_plan_predict(&p, &c, true, &r));
+    cr_assert(near(r.pairs_ms, .5 * 27) && near(r.ms, 13.5 + .09 + 2), "padded: %g", r.ms);
+    weft_plan_free(&p);
+}

@@ -27,9 +27,9 @@ enum { SINGLE = POINTS, LARGE, INPUTS };
 typedef struct {
     weft *w;
     weft_module *m;
-    weft_rnn *layer;
+    costed_layer layer;
     weft_tensor *x[INPUTS], *scale;
-    int64_t width, steps[INPUTS];
+    int64_t width, rows[INPUTS], steps[INPUTS];
     double ms[POINTS][ROUNDS];
     int rounds;
 } bench;
@@ -54,11 +54,11 @@ static double run_once(bench *b, int point)
 {
     int32_t sizes[MOST_STEPS];
     for (int64_t t = 0; t < b->steps[point]; t++)
-        sizes[t] = (int32_t)rows_of(point);
+        sizes[t] = (int32_t)b->rows[point];
     double start = work_seconds(b->w);
     weft_tensor *x = weft_ragged_of(&(weft_packed_sequence){
-        .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = rows_of(point) });
-    weft_backward(weft_sum_all(weft_rnn_run(b->layer, x, WEFT_ZERO_STATE).y));
+        .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = b->rows[point] });
+    weft_backward(weft_sum_all(run_costed(&b->layer, x)));
     weft_synchronize(b->w);
     double took = 1e3 * (work_seconds(b->w) - start);
     weft_zero_grad(b->m);
@@ -76,22 +76,28 @@ static bool build(bench *b, const layer_asked *a)
     b->layer = make_layer(a, b->m);
     for (int k = 0; k < INPUTS; k++) {
         char name[16];
+        b->rows[k] = rows_of(k);
         b->steps[k] = steps_of(k, a->hidden);
+        if (is_attention(a) && k < POINTS) { /* sequences of 4, 8, 16 .. tokens */
+            b->steps[k] = (int64_t)4 << k;
+            b->rows[k] = WORK / a->hidden / b->steps[k] > 1 ? WORK / a->hidden / b->steps[k] : 1;
+        }
         snprintf(name, sizeof name, "x%d", k);
-        b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * rows_of(k), a->hidden),
+        b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * b->rows[k], a->hidden),
                                  (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     }
     return weft_ok(b->w);
 }
 
 /* Returns the cost of a batch in excess of its steps: a single step of one row minus a step of one row among
- * many. */
+ * many, which attention does not have. */
 static double batch_ms(bench *b)
 {
     double one[ROUNDS];
     for (int i = 0; i < ROUNDS; i++)
         one[i] = run_once(b, SINGLE);
-    return fmax(typical(one, ROUNDS) - typical(b->ms[0], b->rounds) / (double)b->steps[0], 0);
+    double step = b->layer.attention ? 0 : typical(b->ms[0], b->rounds) / (double)b->steps[0];
+    return fmax(typical(one, ROUNDS) - step, 0);
 }
 
 /* Returns the extra cost of a token in the large batch, compared with steps of small batches. */
@@ -144,13 +150,34 @@ static bool measure(bench *b, double seconds)
     return weft_ok(b->w);
 }
 
+/* Fits tokens * (token_ms + length * pair_ms) to the points, by least squares of relative errors. */
+static void fit_pairs(bench *b, double batch, weft_plan_cost *c)
+{
+    double xx = 0, xy = 0, yy = 0, x = 0, y = 0;
+    for (int k = 0; k < POINTS; k++) {
+        double ms = fmax(typical(b->ms[k], b->rounds) - batch, 1e-6);
+        double tokens = (double)(b->rows[k] * b->steps[k]), pairs = tokens * (double)b->steps[k];
+        tokens /= ms, pairs /= ms;
+        xx += tokens * tokens, xy += tokens * pairs, yy += pairs * pairs;
+        x += tokens, y += pairs;
+    }
+    double under = xx * yy - xy * xy, extra = token_ms(b);
+    c->token_ms = fmax((x * yy - y * xy) / under, 0) + extra;
+    c->pair_ms = fmax((y * xx - x * xy) / under, 1e-12);
+}
+
 static void fill(bench *b, const layer_asked *a, layer_cost *out)
 {
     int threads = weft_threads(b->w);
     double batch = batch_ms(b);
-    *out = (layer_cost){ .cost = { .points = POINTS, .token_ms = token_ms(b), .batch_ms = batch } };
+    *out = (layer_cost){ .cost = { .points = is_attention(a) ? 0 : POINTS, .batch_ms = batch } };
     snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
              (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
+    if (is_attention(a)) {
+        fit_pairs(b, batch, &out->cost);
+        return;
+    }
+    out->cost.token_ms = token_ms(b);
     for (int k = 0; k < POINTS; k++) {
         double step = (typical(b->ms[k], b->rounds) - batch) / (double)b->steps[k];
         out->cost.rows[k] = (double)rows_of(k);
@@ -182,13 +209,18 @@ bool is_plausible(const weft_plan_cost *c)
 }
 
 /* Measures until the curve rises and both halves of a measurement agree. After the last attempt it writes the
- * reason into doubt. */
+ * reason into doubt, and the spread as the least error. A disturbance only adds to a time, so the least of
+ * all attempts counts for each step. */
 static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
 {
+    weft_plan_cost least = { 0 };
     for (int i = 0; i < ATTEMPTS; i++) {
         if (!measure(b, a->hidden <= 128 ? .1 : 1))
             return false;
         fill(b, a, out);
+        for (int k = 0; k < out->cost.points && i; k++)
+            out->cost.step_ms[k] = fmin(out->cost.step_ms[k], least.step_ms[k]);
+        least = out->cost;
         double spread = spread_of(b);
         if (!is_plausible(&out->cost))
             snprintf(out->doubt, sizeof out->doubt, "a step of more rows took less time than one of fewer");
@@ -196,7 +228,8 @@ static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
             snprintf(out->doubt, sizeof out->doubt, "two halves of the measurement differ by %.0f %%",
                      100 * spread);
         else
-            break;
+            return weft_ok(b->w);
+        out->cost.error = spread;
     }
     return weft_ok(b->w);
 }
@@ -253,7 +286,7 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     int64_t offset[TRIED_LENGTHS + 1];
     weft_dataset data, lengths = { .n = TRIED_LENGTHS, .len = len, .offset = offset };
     fill_lengths(len, offset);
-    double worst = .01;
+    double worst = fmax(.01, out->cost.error);
     bool ok = true;
     make_rows(&lengths, a->hidden, &data);
     for (int i = 0; i < TRIED && ok; i++) {

@@ -1,4 +1,4 @@
-/* cost.h - the cost of a recurrent layer on a device, for `weft plan --explain`.
+/* cost.h - the cost of a layer on a device, for `weft plan --explain`.
  *
  * A function that returns false has printed the error, except open_run. */
 #ifndef WEFT_TOOLS_COST_H
@@ -15,7 +15,7 @@ typedef struct {
     char name[COST_NAME], doubt[COST_NAME];
     weft_plan_cost cost;
 } layer_cost;
-/* A recurrent layer "CELL:UNITS"; its input has the same width. renew: ignore the cache. */
+/* A layer "CELL:UNITS", recurrent or attention; its input has the same width. renew: ignore the cache. */
 typedef struct {
     const char *cell;
     int64_t hidden;
@@ -28,13 +28,21 @@ typedef struct {
 bool is_layer(const char *text);
 /* Reads a layer from its text. */
 bool parse_layer(const char *text, int threads, layer_asked *out);
-weft_rnn *make_layer(const layer_asked *, weft_module *);
+/* A recurrent layer, or self-attention over the tokens of each piece. The other is NULL. */
+typedef struct {
+    weft_rnn *rnn;
+    weft_attention_layer *attention;
+} costed_layer;
+bool is_attention(const layer_asked *);
+costed_layer make_layer(const layer_asked *, weft_module *);
+/* Runs the layer on a ragged or padded input, from states of 0. */
+weft_tensor *run_costed(const costed_layer *, weft_tensor *x);
 /* Opens the context that measures the layer. */
 bool open_device(const layer_asked *, weft **);
 /* Writes the name of the device that would measure the layer, and its number of threads. */
 bool device_of(const layer_asked *, char *name, size_t size, int *threads);
-/* Returns seconds of a clock for the work of this context: CPU time of the calling thread, or elapsed time on
- * a GPU. */
+/* Returns seconds of a clock for the work of this context: CPU time with one thread, or elapsed time with
+ * several and on a GPU. */
 double work_seconds(const weft *);
 /* Returns the 10 % quantile of n measurements, at most MOST_TIMES. A disturbance can only add to a time. */
 double typical(const double *, int n);
@@ -43,7 +51,7 @@ double typical(const double *, int n);
 typedef struct {
     weft *w;
     weft_module *m;
-    weft_rnn *layer;
+    costed_layer layer;
     weft_carried *kept;
     weft_tensor *scale;
     weft_plan part;

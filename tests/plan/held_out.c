@@ -1,0 +1,162 @@
+/* held_out.c - compares predicted with measured times, for plans and lengths that no calibration has seen.
+ *
+ * It is a planner in a shared object, so that it runs in weft and can use its calibration. It times the
+ * layers itself. HELD_OUT: the layers, such as "lstm:64 gru:128" (lstm:64). HELD_OUT_ROUNDS: timed passes,
+ * of which the fastest counts (5). HELD_OUT_LIMIT: largest median error in % (8). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "weft_op.h"
+#include "tools/plan/cost.h"
+
+enum { SEQUENCES = 120, LONGEST = 400, MOST_LAYERS = 12, MOST_PASSES = 50 };
+static const char *const texts[] = { "random:count=6",
+                                     "random:count=40",
+                                     "sorted:count=12",
+                                     "pool:count=20,pool=3",
+                                     "tokens:budget=1500",
+                                     "geometric:budget=2048,ratio=1.3,least=4",
+                                     "laplace:count=24,pool=4",
+                                     "first_fit:capacity=450,rows=4",
+                                     "best_fit_decreasing:capacity=400,rows=12",
+                                     "worst_fit:capacity=500,open=8,rows=8",
+                                     "refill:slots=10",
+                                     "streams:slots=20,window=48",
+                                     "chunk:capacity=64,rows=10" };
+enum { PLANS = sizeof texts / sizeof *texts };
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_rnn *rnn;
+    weft_attention_layer *attention;
+    weft_carried *kept;
+    weft_plan plan;
+    double predicted, best;
+} held;
+
+/* A log-normal distribution with another seed than any corpus. */
+static void draw(int32_t *len, int64_t *offset)
+{
+    weft_stream *s = weft_stream_new(77, "held out");
+    offset[0] = 0;
+    for (int i = 0; i < SEQUENCES; i++) {
+        double x = exp(3.4 + .8 * weft_stream_normal(s));
+        len[i] = x < 2 ? 2 : x > LONGEST ? LONGEST : (int32_t)x;
+        offset[i + 1] = offset[i] + len[i];
+    }
+    weft_stream_free(s);
+}
+
+static bool open_layer(held *h, const char *cell, int64_t units)
+{
+    const weft_rnn_opts o = { .input = units, .hidden = units };
+    h->w = weft_open(&(weft_opts){ .seed = 3, .threads = 1 });
+    h->m = weft_module_new(h->w, "held_out");
+    if (!strcmp(cell, "attention"))
+        h->attention = weft_attention_new(
+            h->m, "layer", &(weft_attention_layer_opts){ .width = units, .heads = units < 64 ? 1 : (int)(units / 64) });
+    else
+        h->rnn = !strcmp(cell, "gru") ? weft_gru_new(h->m, "layer", &o) : weft_lstm_new(h->m, "layer", &o);
+    if (h->rnn)
+        h->kept = weft_carried_new(h->m, "kept", h->rnn, &h->plan);
+    return weft_ok(h->w);
+}
+
+/* Returns the CPU time of a pass in milliseconds. The layer's input needs a gradient, as above another one. */
+static double pass(held *h, const weft_dataset *data, weft_tensor *one)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    for (int64_t i = 0; i < h->plan.batches; i++) {
+        weft_plan_step s = weft_plan_step_of(h->w, &h->plan, i);
+        weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), one);
+        weft_tensor *y = h->rnn ? weft_rnn_run_plan(h->rnn, x, &s, h->kept).y :
+                                  weft_attention_run(h->attention, x, x, WEFT_ALL_KEYS, NULL);
+        weft_backward(weft_sum_all(y));
+        weft_zero_grad(h->m);
+        weft_clear(h->w);
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    return 1e3 * (double)(b.tv_sec - a.tv_sec) + 1e-6 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int from_environment(const char *name, int otherwise, int most)
+{
+    int n = getenv(name) ? atoi(getenv(name)) : otherwise;
+    return n < 1 ? 1 : n > most ? most : n;
+}
+
+/* Prints a row for each plan and returns the median of the errors, or -1 after an error. */
+static double compare(const char *text, const int32_t *len, const int64_t *offset, int passes)
+{
+    held h[PLANS] = { { 0 } };
+    weft_tensor *one[PLANS];
+    double error[PLANS], most = 0;
+    layer_asked layer;
+    layer_cost cost;
+    if (!parse_layer(text, 1, &layer) || !costs_of(&layer, &cost))
+        return -1;
+    weft_dataset data = { .n = SEQUENCES, .len = len, .offset = offset, .columns = layer.hidden };
+    data.rows = calloc((size_t)(offset[SEQUENCES] * layer.hidden), sizeof *data.rows);
+    for (int64_t i = 0; i < offset[SEQUENCES] * layer.hidden; i++)
+        data.rows[i] = (weft_real)((double)(i * 31 % 97) / 97 - .5);
+    for (int i = 0; i < PLANS; i++) {
+        planned t = { .text = texts[i] };
+        weft_plan_prediction p;
+        if (!make_planned(&t, len, SEQUENCES) || weft_plan_predict(&t.plan, &cost.cost, false, &p))
+            return -1;
+        h[i].plan = t.plan, h[i].predicted = p.ms, h[i].best = HUGE_VAL;
+        if (!open_layer(h + i, layer.cell, layer.hidden))
+            return say_error(FAILED, "%s", weft_error_message(h[i].w)), -1;
+        one[i] = weft_parameter(h[i].m, "one", WEFT_SHAPE(layer.hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    }
+    for (int r = -1; r < passes; r++)            /* the first pass allocates */
+        for (int i = 0; i < PLANS; i++) {
+            double ms = pass(h + i, &data, one[i]);
+            h[i].best = r >= 0 && ms < h[i].best ? ms : h[i].best;
+        }
+    for (int i = 0; i < PLANS; i++) {
+        double e = h[i].predicted / h[i].best - 1;
+        fprintf(stderr, "%-14s %-42s %10.2f %10.2f %+7.1f %%\n", text, texts[i], h[i].predicted, h[i].best, 100 * e);
+        error[i] = fabs(e), most = fmax(most, error[i]);
+        if (!weft_ok(h[i].w))
+            return say_error(FAILED, "%s", weft_error_message(h[i].w)), -1;
+        weft_close(h[i].w), weft_plan_free(&h[i].plan);
+    }
+    qsort(error, PLANS, sizeof *error, by_size);
+    int within = 0;
+    for (int i = 0; i < PLANS; i++)
+        within += error[i] <= cost.cost.error;
+    fprintf(stderr, "%s: median error %.1f %%, largest %.1f %%; stated %.1f %%, which %d of %d keep\n", cost.name,
+            100 * error[PLANS / 2], 100 * most, 100 * cost.cost.error, within, PLANS);
+    free(data.rows);
+    return error[PLANS / 2];
+}
+
+static weft_status run(const int32_t *unused, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t len[SEQUENCES];
+    int64_t offset[SEQUENCES + 1];
+    char layers[200], *next = layers;
+    double median[MOST_LAYERS];
+    int count = 0, passes = from_environment("HELD_OUT_ROUNDS", 5, MOST_PASSES);
+    (void)unused, (void)n, (void)o, (void)p;
+    snprintf(layers, sizeof layers, "%s", getenv("HELD_OUT") ? getenv("HELD_OUT") : "lstm:64");
+    draw(len, offset);
+    fprintf(stderr, "%-14s %-42s %10s %10s %9s\n", "layer", "plan", "predicted", "measured", "error");
+    for (char *text; (text = strsep(&next, " ")) && count < MOST_LAYERS; count++)
+        if ((median[count] = compare(text, len, offset, passes)) < 0)
+            return weft_plan_refuse(WEFT_EARG, "no comparison: %s", weft_plan_message());
+    qsort(median, (size_t)count, sizeof *median, by_size);
+    double middle = 100 * median[count / 2], limit = from_environment("HELD_OUT_LIMIT", 8, 1000);
+    return weft_plan_refuse(WEFT_EARG, "median error %.1f %%: %s", middle,
+                            middle <= limit ? "the promise holds" : "the promise is broken");
+}
+const weft_planner held_out = { .name = "held_out", .options = "", .plan = run };
