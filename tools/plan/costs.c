@@ -27,7 +27,7 @@ static bool read_numbers(const json_t *object, const char *key, double *to, int 
 static const char *read_object(const json_t *object, layer_cost *out)
 {
     static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
-                                        "near_tokens", "far_tokens", "error", "pair_ms" };
+                                        "near_tokens", "far_tokens", "error",    "pair_ms" };
     enum { KEYS = sizeof keys / sizeof *keys };
     double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms,    &out->cost.batch_ms,
                            &out->cost.far_ms,   &out->cost.near_tokens, &out->cost.far_tokens,
@@ -41,8 +41,11 @@ static const char *read_object(const json_t *object, layer_cost *out)
     snprintf(out->name, sizeof out->name, "%s", name);
     bool steps = json_object_get(object, "rows") || !json_object_get(object, "pair_ms");
     if (steps && (!read_numbers(object, "rows", out->cost.rows, &out->cost.points) ||
-        !read_numbers(object, "step_ms", out->cost.step_ms, &n) || n != out->cost.points))
+                  !read_numbers(object, "step_ms", out->cost.step_ms, &n) || n != out->cost.points))
         return "expected \"rows\" and \"step_ms\", lists of equal length, 2 .. 16";
+    if (json_object_get(object, "start_ms") &&
+        (!steps || !read_numbers(object, "start_ms", out->cost.start_ms, &n) || n != out->cost.points))
+        return "expected \"start_ms\", a list as long as \"rows\"";
     for (int i = 0; i < KEYS; i++) {
         const json_t *value = json_object_get(object, keys[i]);
         if (value && !json_is_number(value))
@@ -122,6 +125,7 @@ static void write_costs(char *path, const layer_cost *l)
         if (l->cost.points) {
             put_numbers(to, "rows", l->cost.rows, l->cost.points);
             put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
+            put_numbers(to, "start_ms", l->cost.start_ms, l->cost.points);
         }
         fprintf(to,
                 ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "

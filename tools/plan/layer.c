@@ -1,4 +1,5 @@
 /* layer.c - makes a recurrent layer by its name, and times it on the first batches of a plan. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
@@ -91,14 +92,6 @@ double work_seconds(const weft *w)
     return one ? cpu_seconds() : seconds_now();
 }
 
-double typical(const double *x, int n)
-{
-    double copy[MOST_TIMES];
-    n = n < MOST_TIMES ? n : MOST_TIMES;
-    memcpy(copy, x, (size_t)n * sizeof *copy);
-    return quantile(copy, n, .1);
-}
-
 /* ---- running a plan ---- */
 /* Returns a view of the shortest start of a plan with at least `tokens` tokens. */
 static weft_plan begin_of(const weft_plan *p, int64_t tokens)
@@ -128,6 +121,9 @@ bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool 
     t->m = weft_module_new(t->w, "layer");
     t->layer = make_layer(a, t->m);
     t->scale = weft_parameter(t->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    t->least = get_memory(t->part.batches, sizeof *t->least);
+    for (int64_t b = 0; b < t->part.batches; b++)
+        t->least[b] = HUGE_VAL;
     if (t->layer.rnn)
         t->kept = weft_carried_new(t->m, "kept", t->layer.rnn, &t->part);
     return weft_ok(t->w);
@@ -135,8 +131,9 @@ bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool 
 
 double run_layer(layer_run *t, const weft_dataset *data)
 {
-    double start = work_seconds(t->w);
+    double sum = 0;
     for (int64_t b = 0; b < t->part.batches; b++) {
+        double start = work_seconds(t->w);
         weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
         weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), t->scale), *y;
         if (t->padded)
@@ -144,9 +141,18 @@ double run_layer(layer_run *t, const weft_dataset *data)
         else
             y = t->layer.rnn ? weft_rnn_run_plan(t->layer.rnn, x, &s, t->kept).y : run_costed(&t->layer, x);
         weft_backward(weft_sum_all(y));
+        weft_synchronize(t->w);
+        t->least[b] = fmin(t->least[b], 1e3 * (work_seconds(t->w) - start));
         weft_zero_grad(t->m);
         weft_clear(t->w);
+        sum += t->least[b];
     }
-    weft_synchronize(t->w);
-    return 1e3 * (work_seconds(t->w) - start);
+    return sum;
+}
+
+void close_run(layer_run *t)
+{
+    if (t->w)
+        weft_close(t->w);
+    free(t->least);
 }
