@@ -2,7 +2,8 @@
  *
  * It is a planner in a shared object, so that it runs in weft and can use its calibration. It times the
  * layers itself. HELD_OUT: the layers, such as "lstm:64 gru:128" (lstm:64). HELD_OUT_SECONDS: CPU time of
- * the passes of a layer; the fastest run of each batch counts (4). HELD_OUT_LIMIT: largest median error in % (8). */
+ * the passes, for each layer (4). All plans of all layers run in turn, so that a slow minute of the machine
+ * does not hit one layer alone, and the fastest run of each batch counts. HELD_OUT_LIMIT: largest median error in % (8). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,13 @@ typedef struct {
     weft_plan plan;
     double predicted, *least;
 } held;
+typedef struct {
+    const char *text;
+    layer_asked asked;
+    layer_cost cost;
+    weft_dataset data;
+    held of[PLANS];
+} layer;
 
 /* A log-normal distribution with another seed than any corpus. */
 static void draw(int32_t *len, int64_t *offset)
@@ -106,74 +114,86 @@ static int from_environment(const char *name, int otherwise, int most)
 }
 
 /* Prints a row for each plan and returns the median of the errors. */
-static double report(const char *text, held *h, const layer_cost *cost)
+static double report(const layer *l)
 {
     double error[PLANS];
     int within = 0;
     for (int i = 0; i < PLANS; i++) {
+        const held *h = l->of + i;
         double measured = 0;
-        for (int64_t k = 0; k < h[i].plan.batches; k++)
-            measured += h[i].least[k];
-        double e = h[i].predicted / measured - 1;
-        fprintf(stderr, "%-14s %-42s %10.2f %10.2f %+7.1f %%\n", text, texts[i], h[i].predicted, measured,
+        for (int64_t k = 0; k < h->plan.batches; k++)
+            measured += h->least[k];
+        double e = h->predicted / measured - 1;
+        fprintf(stderr, "%-14s %-42s %10.2f %10.2f %+7.1f %%\n", l->text, texts[i], h->predicted, measured,
                 100 * e);
         error[i] = fabs(e);
-        within += error[i] <= cost->cost.error;
+        within += error[i] <= l->cost.cost.error;
     }
     qsort(error, PLANS, sizeof *error, by_size);
-    fprintf(stderr,
-            "%s: median error %.1f %%, largest %.1f %%; stated %.1f %%, which %d of %d keep\n", cost->name,
-            100 * error[PLANS / 2], 100 * error[PLANS - 1], 100 * cost->cost.error, within, PLANS);
+    fprintf(stderr, "%s: median error %.1f %%, largest %.1f %%; stated %.1f %%, which %d of %d keep\n",
+            l->cost.name, 100 * error[PLANS / 2], 100 * error[PLANS - 1], 100 * l->cost.cost.error, within,
+            PLANS);
     return error[PLANS / 2];
 }
 
-/* Returns the median error for a layer, or -1 after an error. */
-static double compare(const char *text, int32_t *len, int64_t *offset, double seconds)
+/* Calibrates a layer, predicts each plan, and opens the layers to time. */
+static bool open_all(layer *l, const char *text, int32_t *len, int64_t *offset)
 {
-    held h[PLANS] = { { 0 } };
-    layer_asked layer;
-    layer_cost cost;
-    if (!parse_layer(text, 1, &layer) || !costs_of(&layer, &cost))
-        return -1;
-    weft_dataset data = { .n = SEQUENCES, .len = len, .offset = offset, .columns = layer.hidden };
-    data.rows = calloc((size_t)(offset[SEQUENCES] * layer.hidden), sizeof *data.rows);
-    for (int64_t i = 0; i < offset[SEQUENCES] * layer.hidden; i++)
-        data.rows[i] = (weft_real)((double)(i * 31 % 97) / 97 - .5);
+    *l = (layer){ .text = text };
+    if (!parse_layer(text, 1, &l->asked) || !costs_of(&l->asked, &l->cost))
+        return false;
+    int64_t units = l->asked.hidden, n = offset[SEQUENCES] * units;
+    l->data = (weft_dataset){ .n = SEQUENCES, .len = len, .offset = offset, .columns = units };
+    l->data.rows = calloc((size_t)n, sizeof *l->data.rows);
+    for (int64_t i = 0; i < n; i++)
+        l->data.rows[i] = (weft_real)((double)(i * 31 % 97) / 97 - .5);
     for (int i = 0; i < PLANS; i++) {
         planned t = { .text = texts[i] };
         weft_plan_prediction p;
-        if (!make_planned(&t, len, SEQUENCES) || weft_plan_predict(&t.plan, &cost.cost, false, &p))
-            return -1;
-        h[i].plan = t.plan, h[i].predicted = p.ms;
-        if (!open_layer(h + i, layer.cell, layer.hidden))
-            return say_error(FAILED, "%s", weft_error_message(h[i].w)), -1;
+        if (!make_planned(&t, len, SEQUENCES) || weft_plan_predict(&t.plan, &l->cost.cost, false, &p))
+            return false;
+        l->of[i].plan = t.plan, l->of[i].predicted = p.ms;
+        if (!open_layer(l->of + i, l->asked.cell, units))
+            return say_error(FAILED, "%s", weft_error_message(l->of[i].w)), false;
     }
-    for (double end = cpu_ms() + 1e3 * seconds; cpu_ms() < end;)
-        for (int i = 0; i < PLANS; i++)
-            pass(h + i, &data);
-    double median = report(text, h, &cost);
+    return true;
+}
+
+static bool close_all(layer *l)
+{
+    bool ok = true;
     for (int i = 0; i < PLANS; i++) {
-        median = weft_ok(h[i].w) ? median : (say_error(FAILED, "%s", weft_error_message(h[i].w)), -1);
-        weft_close(h[i].w), weft_plan_free(&h[i].plan), free(h[i].least);
+        held *h = l->of + i;
+        ok = weft_ok(h->w) ? ok : (say_error(FAILED, "%s", weft_error_message(h->w)), false);
+        weft_close(h->w), weft_plan_free(&h->plan), free(h->least);
     }
-    free(data.rows);
-    return median;
+    free(l->data.rows);
+    return ok;
 }
 
 static weft_status run(const int32_t *unused, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
+    static layer all[MOST_LAYERS];
     int32_t len[SEQUENCES];
     int64_t offset[SEQUENCES + 1];
     char layers[200], *next = layers;
-    double median[MOST_LAYERS];
-    int count = 0, seconds = from_environment("HELD_OUT_SECONDS", 4, 60);
+    double median[MOST_LAYERS], seconds = from_environment("HELD_OUT_SECONDS", 4, 60);
+    int count = 0;
     (void)unused, (void)n, (void)o, (void)p;
     snprintf(layers, sizeof layers, "%s", getenv("HELD_OUT") ? getenv("HELD_OUT") : "lstm:64");
     draw(len, offset);
-    fprintf(stderr, "%-14s %-42s %10s %10s %9s\n", "layer", "plan", "predicted", "measured", "error");
     for (char *text; (text = strsep(&next, " ")) && count < MOST_LAYERS; count++)
-        if ((median[count] = compare(text, len, offset, seconds)) < 0)
+        if (!open_all(all + count, text, len, offset))
             return weft_plan_refuse(WEFT_EARG, "no comparison: %s", weft_plan_message());
+    for (double end = cpu_ms() + 1e3 * seconds * count; cpu_ms() < end;)
+        for (int i = 0; i < count * PLANS; i++)
+            pass(all[i / PLANS].of + i % PLANS, &all[i / PLANS].data);
+    fprintf(stderr, "%-14s %-42s %10s %10s %9s\n", "layer", "plan", "predicted", "measured", "error");
+    for (int i = 0; i < count; i++) {
+        median[i] = report(all + i);
+        if (!close_all(all + i))
+            return weft_plan_refuse(WEFT_EARG, "no comparison");
+    }
     qsort(median, (size_t)count, sizeof *median, by_size);
     double middle = 100 * median[count / 2], limit = from_environment("HELD_OUT_LIMIT", 8, 1000);
     return weft_plan_refuse(WEFT_EARG, "median error %.1f %%: %s", middle,

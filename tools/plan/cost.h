@@ -6,7 +6,7 @@
 #include "weft_plan.h"
 #include "tools/plan/plan.h"
 
-enum { COST_NAME = 128, COST_POINTS = 8, MOST_BLOCKS = 6 };
+enum { COST_NAME = 128, COST_POINTS = 8, LEAST_BLOCKS = 3, MOST_BLOCKS = 8 };
 /* Relative differences. Above COST_SPREAD another block is measured, and a curve falls; costs whose blocks or
  * predictions differ by more than COST_DOUBT in the end are in doubt. */
 #define COST_SPREAD .1
