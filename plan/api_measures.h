@@ -125,8 +125,8 @@ typedef struct {
     double far_tokens;                           /* above near_tokens, if far_ms is above 0 */
     double error;                                /* relative error, .1 is 10 %, that 9 of 10
                                                   * predictions do not exceed; 0: unknown */
-    double pair_ms;                              /* extra cost of a pair of tokens of one segment, of
-                                                  * which n tokens have n^2; 0: no attention */
+    double pair_ms;                              /* extra cost of a pair of tokens of one segment:
+                                                  * n tokens have n^2; 0: no attention */
 } weft_plan_cost;
 typedef struct {
     double ms;                                   /* the sum of the next four, and of pairs_ms */

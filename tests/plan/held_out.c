@@ -1,9 +1,9 @@
 /* held_out.c - compares predicted with measured times, for plans and lengths that no calibration has seen.
  *
  * It is a planner in a shared object, so that it runs in weft and can use its calibration. It times the
- * layers itself. HELD_OUT: the layers, such as "lstm:64 gru:128" (lstm:64). HELD_OUT_SECONDS: CPU time of
- * the passes, for each layer (4). All plans of all layers run in turn, so that a slow minute of the machine
- * does not hit one layer alone, and the fastest run of each batch counts. HELD_OUT_LIMIT: largest median error in % (8). */
+ * layers itself. HELD_OUT: the layers, such as "lstm:64 gru:128" (lstm:64). HELD_OUT_SECONDS: CPU time of the
+ * passes, for each layer (4). HELD_OUT_LIMIT: largest median error in % (8). All plans of all layers run in
+ * turn, so that a slow moment does not hit one layer alone. The fastest run of each batch counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* planted.c - fits costs to invented times: true ones, disturbed ones, and a false curve. It is a planner in a
- * shared object, so that it runs in weft and can call its fit. */
+/* planted.c - fits costs to invented times: true ones, disturbed ones, and a false curve. It is a planner in
+ * a shared object, so that it runs in weft and can call its fit. */
 #include <math.h>
 #include <string.h>
 #include "tools/plan/cost.h"
@@ -8,7 +8,10 @@ enum { BLOCKS = 4 };
 
 /* A token in a step of r rows costs .01 / sqrt(r), a batch .2; a token that moves .0002. A token of attention
  * in a sequence of n tokens costs .004 + .0001 n. A large batch costs .002 more for each token. */
-static double token_of(bool attention, double each) { return attention ? .004 + 1e-4 * each : .01 / sqrt(each); }
+static double token_of(bool attention, double each)
+{
+    return attention ? .004 + 1e-4 * each : .01 / sqrt(each);
+}
 
 static void set(timed_batch *t, double each, double units, double ms)
 {
@@ -45,7 +48,8 @@ static const char *check_fit(const timings *t)
     if (t->attention)
         return near(c->token_ms, .004) && near(c->pair_ms, 1e-4) && near(c->batch_ms, .2) ? NULL : "pairs";
     for (int k = 0; k < COST_POINTS; k++)
-        if (!near(c->step_ms[k], c->rows[k] * (token_of(false, c->rows[k]) - .0002)) || !near(c->start_ms[k], .2))
+        if (!near(c->step_ms[k], c->rows[k] * (token_of(false, c->rows[k]) - .0002)) ||
+            !near(c->start_ms[k], .2))
             return "steps";
     return near(c->token_ms, .0002) ? NULL : "token_ms";
 }

@@ -1,9 +1,9 @@
 /* calibrate.c - measures the cost of a layer, forwards and backwards.
  *
- * * Short batches are timed in turn, many times, and the least time of each counts: a disturbance only adds to
- * a time. With one thread it is CPU time, so that other programs do not count.
+ * * Short batches are timed in turn, many times, and the least time of each counts: a disturbance only adds
+ * to a time. With one thread it is CPU time, so that other programs do not count.
  * * The rounds are divided into blocks. If the two best blocks of a batch differ, another block is measured.
- * * In the same rounds, batches of plans are timed that the costs are not fitted to. They measure the error. */
+ * * In the same rounds, plans are timed that the costs are not fitted to. They measure the error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ typedef struct {
     double ms;
 } trial;
 
-/* batch: the points, short and long, then tokens to move, then the large batch. rows: numbers for any batch. */
+/* batch: the points, short and long, then tokens to move, then the large batch. rows: for any batch. */
 typedef struct {
     weft *w;
     weft_module *m;
@@ -91,11 +91,12 @@ static bool open_trial(bench *b, const layer_asked *a, int i)
 static double ratio_of(const bench *b, int i, const weft_plan_cost *c)
 {
     weft_plan_prediction p;
-    return weft_plan_predict(&b->of[i].run.part, c, tried[i].padded, &p) == WEFT_OK ? b->of[i].ms / p.ms : NAN;
+    return weft_plan_predict(&b->of[i].run.part, c, tried[i].padded, &p) == WEFT_OK ? b->of[i].ms / p.ms :
+                                                                                      HUGE_VAL;
 }
 
-/* Multiplies the costs by the median ratio for a few plans. Batches of a plan differ, so they find less in the
- * caches than a batch that runs several times. */
+/* Multiplies the costs by the median ratio for a few plans. Batches of a plan differ, so they find less in
+ * the caches than a batch that runs several times. */
 static void adjust(const bench *b, weft_plan_cost *c)
 {
     double ratio[FITTED];
@@ -166,10 +167,9 @@ static void run_batch(bench *b, int k, int block)
     for (int64_t i = 0; i < rows; i++)
         len[i] = (int32_t)steps;
     double start = work_seconds(b->w);
-    weft_tensor *x = weft_mul(weft_ragged(b->w, b->rows, b->width, &(weft_lengths){ .n = rows, .len = len }),
-                              b->scale);
-    weft_backward(
-        weft_sum_all(t == &b->t.moved ? weft_to_layout(x, WEFT_PACKED) : run_costed(&b->layer, x)));
+    weft_tensor *x =
+        weft_mul(weft_ragged(b->w, b->rows, b->width, &(weft_lengths){ .n = rows, .len = len }), b->scale);
+    weft_backward(weft_sum_all(t == &b->t.moved ? weft_to_layout(x, WEFT_PACKED) : run_costed(&b->layer, x)));
     weft_synchronize(b->w);
     t->least[block] = fmin(t->least[block], 1e3 * (work_seconds(b->w) - start));
     weft_zero_grad(b->m);
@@ -213,7 +213,8 @@ bool calibrate(const layer_asked *a, layer_cost *out)
         adjust(b, &out->cost);
         double error = measure_error(b, &out->cost);
         if (!*out->doubt && error > COST_DOUBT)
-            snprintf(out->doubt, sizeof out->doubt, "the prediction for a plan is wrong by %.0f %%", 100 * error);
+            snprintf(out->doubt, sizeof out->doubt, "the prediction for a plan is wrong by %.0f %%",
+                     100 * error);
         out->cost.error = fmax(spread, error);
     }
     int threads = ok ? weft_threads(b->w) : 0;

@@ -61,7 +61,7 @@ typedef struct {
 /* Opens a layer for the first batches, which have `tokens` tokens. False: the context holds the error. The
  * caller calls close_run in any case. */
 bool open_run(const layer_asked *, const weft_plan *, int64_t tokens, bool padded, layer_run *);
-/* Runs these batches forwards and backwards. Returns the sum of the least milliseconds of each, of all runs. */
+/* Runs these batches forwards and backwards. Returns the sum of the least milliseconds of each. */
 double run_layer(layer_run *, const weft_dataset *rows);
 void close_run(layer_run *);
 /* Makes rows of numbers for sequences of these lengths, as wide as the layer. The caller frees the rows. */
@@ -74,15 +74,15 @@ typedef struct {
     int64_t each, units;
     double least[MOST_BLOCKS];
 } timed_batch;
-/* point [k]: a short and a long batch with the same `each`. large: exceeds the caches. moved: tokens that only
- * move to the layer and back; the other batches move them also. */
+/* point [k]: a short and a long batch with the same `each`. large: exceeds the caches. moved: tokens that
+ * only move to the layer and back; the other batches move them also. */
 typedef struct {
     int blocks;
     bool attention;
     timed_batch point[COST_POINTS][2], large, moved;
 } timings;
-/* Fits costs to 2 blocks or more. The least time of all blocks counts. Sets cost except error, and doubt if the
- * two best blocks of a batch differ, or if the curve falls. Returns the largest difference of these blocks. */
+/* Fits costs to 2 blocks or more. The least time of all blocks counts. Sets cost except error, and doubt if
+ * the two best blocks of a batch differ, or if the curve falls. Returns the largest of these differences. */
 double fit_costs(const timings *, layer_cost *out);
 /* Returns whether a step of more rows never costs less. */
 bool is_plausible(const weft_plan_cost *);

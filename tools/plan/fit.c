@@ -24,8 +24,8 @@ static double spread_of(const timed_batch *t, int blocks)
 
 static double tokens_of(const timed_batch *t) { return (double)(t->each * t->units); }
 
-/* Fits a line through a short and a long batch of the same kind: milliseconds of a token, and of a batch. If a
- * token of the long batch costs more, because the caches hold less of it, the short batch counts alone. */
+/* Fits a line through a short and a long batch of the same kind: milliseconds of a token, and of a batch. If
+ * a token of the long batch costs more, as the caches hold less of it, the short batch counts alone. */
 static void fit_line(const timings *t, int k, double *token_ms, double *batch_ms)
 {
     const timed_batch *s = &t->point[k][0], *l = &t->point[k][1];
@@ -99,6 +99,7 @@ double fit_costs(const timings *t, layer_cost *out)
     if (!is_plausible(c))
         snprintf(out->doubt, sizeof out->doubt, "a step of more rows took less time than one of fewer");
     else if (spread > COST_DOUBT)
-        snprintf(out->doubt, sizeof out->doubt, "two parts of the measurement differ by %.0f %%", 100 * spread);
+        snprintf(out->doubt, sizeof out->doubt, "two parts of the measurement differ by %.0f %%",
+                 100 * spread);
     return spread;
 }
