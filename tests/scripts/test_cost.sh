@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test_cost.sh    tests the costs of layers: the fit knows planted curves, and predictions agree with measured times of plans that
-# no calibration has seen. B is the build. WEFT_SOAK (make nightly): all layers, three calibrations, a median of at most 8 %; else 25 %, so that
+# no calibration has seen. B is the build. WEFT_SOAK (make soak): all layers, three calibrations, a median of at most 8 %; else 25 %, so that
 # a busy machine passes. Under a sanitizer only the fit.
 set -u
 . "$(dirname "$0")/script.sh"
