@@ -108,12 +108,15 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
  * points, and beyond the last continues the line of the last two. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
-    int points;                                  /* number of points, 2 .. WEFT_COST_POINTS */
+    int points;                                  /* 2 .. WEFT_COST_POINTS; 0: steps cost nothing;
+                                                  * pair_ms is then above 0 */
     double rows[WEFT_COST_POINTS];
     double step_ms[WEFT_COST_POINTS];
     double token_ms;                             /* extra cost of a token, to gather it */
     double piece_ms;                             /* extra cost of a segment */
     double batch_ms;                             /* extra cost of a batch */
+    double start_ms[WEFT_COST_POINTS];           /* further cost of a batch of rows[i] rows; linear
+                                                  * between points, constant beyond them */
     /* Extra cost of a token in a batch that the caches do not hold; 0: none. The cost is 0 up to
      * near_tokens in a batch, and full from far_tokens on. Between them it is linear in the
      * logarithm of the batch's tokens. */
@@ -122,20 +125,23 @@ typedef struct {
     double far_tokens;                           /* above near_tokens, if far_ms is above 0 */
     double error;                                /* relative error, .1 is 10 %, that 9 of 10
                                                   * predictions do not exceed; 0: unknown */
+    double pair_ms;                              /* extra cost of a pair of tokens of one segment:
+                                                  * n tokens have n^2; 0: no attention */
 } weft_plan_cost;
 typedef struct {
-    double ms;                                   /* the sum of the next four */
+    double ms;                                   /* the sum of the next four, and of pairs_ms */
     double steps_ms;                             /* of the steps of the recurrence */
     double tokens_ms;                            /* of token_ms and far_ms */
     double pieces_ms;                            /* of piece_ms */
-    double batches_ms;                           /* of batch_ms */
+    double batches_ms;                           /* of batch_ms and start_ms */
     double latency_ms;                           /* steps_ms if each step had one row */
+    double pairs_ms;                             /* of the pairs of tokens in attention */
 } weft_plan_prediction;
 /* Predicts the time of a plan in milliseconds. padded false: a row costs time at a step only if it
  * has a token there, and only tokens cost token_ms. padded true: all rows of the batch cost time at
- * each step, and pads cost as much as tokens. Errors: cost->rows[0] is above 1, or rows do not
- * ascend; a step_ms is not above 0; another cost is negative or not finite. After any error *out is
- * all 0. */
+ * each step, and pads cost as much as tokens; a row's pairs are those of its cells. Errors:
+ * cost->rows[0] is above 1, or rows do not ascend; a step_ms is not above 0; another cost is
+ * negative or not finite. After any error *out is all 0. */
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. likeness, order and

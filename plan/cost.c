@@ -9,7 +9,8 @@ static bool is_amount(double x) { return isfinite(x) && x >= 0; }
 
 static weft_status check_cost(const weft_plan_cost *c)
 {
-    if (c->points < 2 || c->points > WEFT_COST_POINTS)
+    bool no_steps = !c->points && c->pair_ms > 0;
+    if ((c->points < 2 && !no_steps) || c->points > WEFT_COST_POINTS)
         return weft_plan_refuse(WEFT_EARG, "plan_predict: the cost has %d points; expected 2 .. %d",
                                 c->points, WEFT_COST_POINTS);
     for (int i = 0; i < c->points; i++) {
@@ -20,16 +21,18 @@ static weft_status check_cost(const weft_plan_cost *c)
                 "plan_predict: point %d of the cost has %g rows; expected 1 in the first point, then "
                 "increasing numbers",
                 i, c->rows[i]);
-        if (!(c->step_ms[i] > 0) || !isfinite(c->step_ms[i]))
+        if (!(c->step_ms[i] > 0) || !isfinite(c->step_ms[i]) || !is_amount(c->start_ms[i]))
             return weft_plan_refuse(WEFT_EARG,
-                                    "plan_predict: a step of %g rows takes %g ms; expected more than 0",
-                                    c->rows[i], c->step_ms[i]);
+                                    "plan_predict: a step of %g rows takes %g ms, the start of a batch %g; "
+                                    "expected more than 0, and 0 or more",
+                                    c->rows[i], c->step_ms[i], c->start_ms[i]);
     }
-    if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) || !is_amount(c->error))
+    if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) ||
+        !is_amount(c->error) || !is_amount(c->pair_ms))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the error is %g; "
-                                "expected 0 or more",
-                                c->token_ms, c->piece_ms, c->batch_ms, c->error);
+                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, a pair %g, the "
+                                "error is %g; expected 0 or more",
+                                c->token_ms, c->piece_ms, c->batch_ms, c->pair_ms, c->error);
     if (!is_amount(c->far_ms) || (c->far_ms > 0 && !(c->near_tokens >= 1 && c->far_tokens > c->near_tokens &&
                                                      isfinite(c->far_tokens))))
         return weft_plan_refuse(WEFT_EARG,
@@ -48,25 +51,42 @@ static double far_ms(const weft_plan_cost *c, double tokens)
     return tokens * c->far_ms * fmin(share, 1);
 }
 
-static double step_ms(const weft_plan_cost *c, double rows)
+/* Returns the segment of the points between which `rows` lies, and its share of the way into *share. */
+static int place_of(const weft_plan_cost *c, double rows, double *share)
 {
     int i = 1;
-    if (rows <= c->rows[0])
-        return c->step_ms[0];
     while (i < c->points - 1 && rows > c->rows[i])
         i++;
-    double slope = (c->step_ms[i] - c->step_ms[i - 1]) / (c->rows[i] - c->rows[i - 1]);
-    return fmax(c->step_ms[i - 1] + slope * (rows - c->rows[i - 1]), c->step_ms[0]);
+    *share = fmax((rows - c->rows[i - 1]) / (c->rows[i] - c->rows[i - 1]), 0);
+    return i;
+}
+
+static double step_ms(const weft_plan_cost *c, double rows)
+{
+    double share;
+    if (!c->points)
+        return 0;
+    int i = place_of(c, rows, &share);
+    return fmax(c->step_ms[i - 1] + share * (c->step_ms[i] - c->step_ms[i - 1]), c->step_ms[0]);
+}
+
+static double batch_ms(const weft_plan_cost *c, double rows)
+{
+    double share;
+    if (!c->points)
+        return c->batch_ms;
+    int i = place_of(c, rows, &share);
+    return c->batch_ms + c->start_ms[i - 1] + fmin(share, 1) * (c->start_ms[i] - c->start_ms[i - 1]);
 }
 
 /* A batch has at most one live row for each segment, whatever its number of rows. */
+static int64_t live_rows(const weft_plan_batch *b) { return b->rows < b->n ? b->rows : b->n; }
+
 static int64_t most_live(const weft_plan *p)
 {
     int64_t most = 0;
-    for (int64_t b = 0; b < p->batches; b++) {
-        int64_t rows = p->batch[b].rows < p->batch[b].n ? p->batch[b].rows : p->batch[b].n;
-        most = rows > most ? rows : most;
-    }
+    for (int64_t b = 0; b < p->batches; b++)
+        most = live_rows(p->batch + b) > most ? live_rows(p->batch + b) : most;
     return most;
 }
 
@@ -76,11 +96,13 @@ static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, wef
     weft_status s = steps ? weft__plan_live(p, steps, rows, "plan_predict: ") : WEFT_ENOMEM;
     for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
         out->steps_ms += (double)steps[k] * step_ms(c, (double)k);
-        out->latency_ms += (double)steps[k] * c->step_ms[0];
+        out->latency_ms += (double)steps[k] * step_ms(c, 1);
         out->tokens_ms += (double)k * (double)steps[k] * c->token_ms;
     }
     for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
         out->tokens_ms += far_ms(c, (double)weft__plan_tokens_of(p, b));
+    for (int64_t i = 0; i < p->segments && s == WEFT_OK; i++)
+        out->pairs_ms += (double)p->segment[i].length * (double)p->segment[i].length * c->pair_ms;
     return s;
 }
 
@@ -92,23 +114,25 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
     if (!plan || !cost || !out)
         return weft_plan_refuse(WEFT_EARG, "plan_predict: NULL; expected a plan, a cost and a pointer for "
                                            "the prediction");
-    weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
-                               .batches_ms = (double)plan->batches * cost->batch_ms };
+    weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms };
     weft__plan_scope *scope = weft__plan_scope_open();
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_predict: ");
     s = s == WEFT_OK ? check_cost(cost) : s;
     if (s == WEFT_OK && !padded)
         s = predict_live(plan, cost, &r);
     weft__plan_scope_close(scope);
-    for (int64_t b = 0; b < plan->batches && s == WEFT_OK && padded; b++) {
-        double width = (double)plan->batch[b].width, rows = (double)plan->batch[b].rows;
-        if (rows <= 0)
+    for (int64_t b = 0; b < plan->batches && s == WEFT_OK; b++) {
+        const weft_plan_batch *of = plan->batch + b;
+        double width = (double)of->width, rows = (double)of->rows;
+        r.batches_ms += batch_ms(cost, padded ? rows : (double)live_rows(of));
+        if (!padded || rows <= 0)
             continue;
         r.steps_ms += width * step_ms(cost, rows);
-        r.latency_ms += width * cost->step_ms[0];
+        r.latency_ms += width * step_ms(cost, 1);
+        r.pairs_ms += width * width * rows * cost->pair_ms;
         r.tokens_ms += width * rows * cost->token_ms + far_ms(cost, width * rows);
     }
-    r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms;
+    r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms + r.pairs_ms;
     if (s == WEFT_OK)
         *out = r;
     return s;

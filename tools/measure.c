@@ -1,6 +1,7 @@
-/* measure.c - clocks, and quantiles of measured numbers. */
+/* measure.c - clocks, the CPU's name, and quantiles of measured numbers. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "tools/tools.h"
 
@@ -13,6 +14,25 @@ static double seconds_of(clockid_t clock)
 
 double seconds_now(void) { return seconds_of(CLOCK_MONOTONIC); }
 double cpu_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+void cpu_model(char *name, size_t size)
+{
+    char line[512], *found = NULL;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+    if (f)
+        fclose(f);
+    line[found ? strcspn(line, "\n") : 0] = 0;
+    snprintf(name, size, "%s", found && found[1] ? found + 2 : "unknown");
+}
+
+void date_today(char date[32])
+{
+    time_t now = time(NULL);
+    struct tm day;
+    strftime(date, 32, "%Y-%m-%d", gmtime_r(&now, &day));
+}
 
 int by_length(const void *a, const void *b)
 {

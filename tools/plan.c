@@ -176,7 +176,7 @@ static const option options[] = {
     { .name = "--explain",
       .value = "CELL:UNITS",
       .about = "predict the time of each plan and recommend one; CELL: lstm, gru,\n"
-               "elman, cifg or mgu (lstm:128)",
+               "elman, cifg, mgu or attention (lstm:128)",
       .kind = OPTION_TEXT,
       .field = AT(explain),
       .is_value = is_layer,

@@ -35,6 +35,10 @@ int finish_output(const char *name, int status);
 double seconds_now(void);
 /* Returns the CPU time of this thread in seconds. */
 double cpu_seconds(void);
+/* Writes the name of the CPU's model, or "unknown". */
+void cpu_model(char *name, size_t size);
+/* Writes today's date in UTC, "2026-11-29". */
+void date_today(char date[32]);
 /* Compares two int32_t, for qsort. */
 int by_length(const void *, const void *);
 /* Sorts n >= 1 numbers and returns their quantile q, 0 .. 1, interpolated between its two neighbours. */

@@ -35,7 +35,7 @@ _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPER
     convert:--dtype:*) printf '%s\n' f32 f16 bf16 f64 ;;
     *:--planner:* | *:--padded:*) _weft_planners "$command" "$word" ;;
     lab:--only:*) _weft_experiments "$command" "$word" ;;
-    *)  if [ -n "$prefix" ]; then [ "$sub$prefix" != plan--explain= ] || printf '%s\n' lstm: gru: elman: cifg: mgu:
+    *)  if [ -n "$prefix" ]; then [ "$sub$prefix" != plan--explain= ] || printf '%s\n' lstm: gru: elman: cifg: mgu: attention:
         elif [[ " $options " == *" $last= "* ]]; then return
         elif [[ $word == -* ]]; then printf '%s\n' $options
         elif [ "$sub" = corpora ]; then "$command" corpora --names

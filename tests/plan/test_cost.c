@@ -146,6 +146,33 @@ Test(cost, large_batches_cost_extra)
     }
 }
 
+/* start_ms counts once a batch, by its rows, linear between points and constant beyond them. */
+Test(cost, of_a_start_follows_rows)
+{
+    int32_t len[200];
+    weft_plan_cost c = { .points = 2, .rows = { 1, 9 }, .step_ms = { .1, .1 }, .start_ms = { 1, 5 } };
+    const struct {
+        const char *words;
+        double ms;
+    } table[] = { { "order:count=1", 1 * 200 },
+                  { "order:count=5", 3 * 40 },
+                  { "order:count=100", 5 * 2 },
+                  { "refill:slots=5", 3 } };
+    for (int i = 0; i < 200; i++)
+        len[i] = 2;
+    c.batch_ms = .5;
+    for (int i = 0; i < COUNT(table); i++) {
+        weft_plan p = plan_of(table[i].words, len, 200);
+        weft_plan_prediction r, pads;
+        PLANS(weft_plan_predict(&p, &c, false, &r));
+        PLANS(weft_plan_predict(&p, &c, true, &pads));
+        double batches = .5 * (double)p.batches;
+        cr_assert(near(r.batches_ms, table[i].ms + batches) && near(pads.batches_ms, table[i].ms + batches),
+                  "%s: %g, padded %g", table[i].words, r.batches_ms, pads.batches_ms);
+        weft_plan_free(&p);
+    }
+}
+
 Test(cost, invalid_arguments_are_refused)
 {
     const int32_t len[] = { 3, 1, 2 };
@@ -166,10 +193,26 @@ Test(cost, invalid_arguments_are_refused)
     WRONG("point 2 of the cost has 8 rows", c.rows[2] = 8);
     WRONG("a step of 8 rows takes 0 ms", c.step_ms[1] = 0);
     WRONG("a step of 8 rows takes nan ms", c.step_ms[1] = (double)NAN);
+    WRONG("the start of a batch -1", c.start_ms[1] = -1);
     WRONG("a batch -1", c.batch_ms = -1);
+    WRONG("a pair -1", c.pair_ms = -1);
     WRONG("1 ms for a token from 0 to 0 tokens", c.far_ms = 1);
     WRONG("1 ms for a token from 9 to 8 tokens", (c.far_ms = 1, c.near_tokens = 9, c.far_tokens = 8));
     cr_assert(weft_plan_predict(NULL, &by_tokens, false, &r) == WEFT_EARG);
     cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
+    weft_plan_free(&p);
+}
+
+/* Attention has no steps: a segment of n tokens has n^2 pairs, a padded row those of its cells. */
+Test(cost, of_attention_grows_with_squares)
+{
+    const weft_plan_cost c = { .token_ms = .01, .pair_ms = .5, .batch_ms = 2 };
+    const int32_t len[] = { 3, 1, 2 };
+    weft_plan p = plan_of("order:count=3", len, 3);
+    weft_plan_prediction r;
+    PLANS(weft_plan_predict(&p, &c, false, &r));
+    cr_assert(near(r.pairs_ms, .5 * (9 + 1 + 4)) && near(r.ms, 7 + .06 + 2) && r.steps_ms == 0, "%g", r.ms);
+    PLANS(weft_plan_predict(&p, &c, true, &r));
+    cr_assert(near(r.pairs_ms, .5 * 27) && near(r.ms, 13.5 + .09 + 2), "padded: %g", r.ms);
     weft_plan_free(&p);
 }

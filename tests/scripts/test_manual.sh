@@ -50,7 +50,7 @@ check "corpora for the laboratory, with =" is "$(offers 'weft lab --corpus=uni')
 check "an unknown subcommand" is "$(offers 'weft plot x')" ""
 check "subjects of help" is "$(offers 'weft help la')" "lab"
 check "an option whose value may be missing" is "$(offers 'weft plan --expl')" "--explain"
-check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 5
+check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 6
 check "one of them" is "$(offers 'weft plan --explain=ls')" "lstm:"
 check "experiments" is "$(offers 'weft lab --only=' | wc -w)" 7
 check "the next of a list" is "$(offers 'weft lab --only=cost,lea')" "cost,learning"

@@ -9,13 +9,13 @@ enum { WORK = 1 << 21 }; /* tokens times units of the measured part of a plan */
 
 typedef struct {
     layer_run run;
-    double ms[MOST_ROUNDS];
+    double ms;
 } timed;
 
-static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
+static void note(lab_run *r, int i, timed *t, double predicted)
 {
     lab_cost *c = r->page.cost + r->page.costs++;
-    *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
+    *c = (lab_cost){ r->of_few[i].text, predicted, t->ms, true };
     NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden }, { "threads", (double)r->asked.threads },
          { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms });
 }
@@ -39,21 +39,19 @@ bool lab_compare_costs(lab_run *r)
     for (; done < r->asked.rounds && ok && !lab_stops(r); done++)
         for (int i = 0; i < r->asked.planners && ok; i++) {
             lab_progress(r, "the cost of a layer by %s", r->of_few[i].text);
-            double ms = run_layer(&t[i].run, &rows);
-            t[i].ms[done < 0 ? 0 : done] = ms;
+            t[i].ms = run_layer(&t[i].run, &rows);
             ok = weft_ok(t[i].run.w) || lab_refuse(r->of_few[i].text, t[i].run.w);
         }
     for (int i = 0; i < r->asked.planners && ok && done > 0; i++) {
         ok = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
              say_failure("lab: %s", weft_plan_message());
         if (ok)
-            note(r, i, t + i, done, p.ms);
+            note(r, i, t + i, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
             r->page.plan[i].predicted_ms = p.ms;
     }
     for (int i = 0; i < r->asked.planners; i++)
-        if (t[i].run.w)
-            weft_close(t[i].run.w);
+        close_run(&t[i].run);
     free(t), free(rows.rows);
     return ok;
 }

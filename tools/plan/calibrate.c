@@ -1,7 +1,9 @@
-/* calibrate.c - measures the cost of a step of a recurrent layer, forwards and backwards, by live rows.
+/* calibrate.c - measures the cost of a layer, forwards and backwards.
  *
- * * It measures CPU time, so that other programs do not count. An implausible curve is measured again. The
- * error of predictions is measured on plans that the curve was not made from. */
+ * * Short batches are timed in turn, many times, and the least time of each counts: a disturbance only adds
+ * to a time. With one thread it is CPU time, so that other programs do not count.
+ * * The rounds are divided into blocks. If the two best blocks of a batch differ, another block is measured.
+ * * In the same rounds, plans are timed that the costs are not fitted to. They measure the error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,270 +11,220 @@
 #include "tools/plan/cost.h"
 
 enum {
-    POINTS = 8,
-    ROUNDS = MOST_TIMES,
-    FEW_ROUNDS = 8,
-    ATTEMPTS = 4,
-    WORK = 1 << 18,
-    FEW_STEPS = 128,
-    FAR = 8,
-    FAR_ROWS = 32,
-    FAR_ROUNDS = 4,
-    MOST_STEPS = 1 << 14
+    WORK = 1 << 17, /* tokens times units of a long batch */
+    MOST_TOKENS = 4096,
+    FAR = 4,
+    FEW_ROUNDS = 2,
+    REPEATS = 3,
+    BATCHES = 2 * COST_POINTS + 2
 };
+static const double block_seconds = .6;
 
-/* ---- measuring ---- */
-/* Inputs after the points: a single step of one row, and a batch larger than the caches. */
-enum { SINGLE = POINTS, LARGE, INPUTS };
-typedef struct {
-    weft *w;
-    weft_module *m;
-    weft_rnn *layer;
-    weft_tensor *x[INPUTS], *scale;
-    int64_t width, steps[INPUTS];
-    double ms[POINTS][ROUNDS];
-    int rounds;
-} bench;
-
-static int64_t rows_of(int point)
-{
-    return point == SINGLE ? 1 : point == LARGE ? FAR_ROWS : (int64_t)1 << point;
-}
-static int64_t steps_of(int point, int64_t width)
-{
-    int64_t steps = WORK / width / rows_of(point), far = FAR * WORK / width / FAR_ROWS;
-    if (point == SINGLE)
-        return 1;
-    if (point == LARGE)
-        return far < MOST_STEPS ? far : MOST_STEPS;
-    return steps < 4 ? 4 : steps > FEW_STEPS ? FEW_STEPS : steps;
-}
-
-/* Runs sequences of equal length, `rows` in each step. The input is a parameter, so its gradient is computed,
- * as above another layer. */
-static double run_once(bench *b, int point)
-{
-    int32_t sizes[MOST_STEPS];
-    for (int64_t t = 0; t < b->steps[point]; t++)
-        sizes[t] = (int32_t)rows_of(point);
-    double start = work_seconds(b->w);
-    weft_tensor *x = weft_ragged_of(&(weft_packed_sequence){
-        .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = rows_of(point) });
-    weft_backward(weft_sum_all(weft_rnn_run(b->layer, x, WEFT_ZERO_STATE).y));
-    weft_synchronize(b->w);
-    double took = 1e3 * (work_seconds(b->w) - start);
-    weft_zero_grad(b->m);
-    weft_clear(b->w);
-    return took;
-}
-
-static bool build(bench *b, const layer_asked *a)
-{
-    if (!open_device(a, &b->w))
-        return false;
-    b->m = weft_module_new(b->w, "bench");
-    b->width = a->hidden;
-    b->scale = weft_parameter(b->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    b->layer = make_layer(a, b->m);
-    for (int k = 0; k < INPUTS; k++) {
-        char name[16];
-        b->steps[k] = steps_of(k, a->hidden);
-        snprintf(name, sizeof name, "x%d", k);
-        b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * rows_of(k), a->hidden),
-                                 (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    }
-    return weft_ok(b->w);
-}
-
-/* Returns the cost of a batch in excess of its steps: a single step of one row minus a step of one row among
- * many. */
-static double batch_ms(bench *b)
-{
-    double one[ROUNDS];
-    for (int i = 0; i < ROUNDS; i++)
-        one[i] = run_once(b, SINGLE);
-    return fmax(typical(one, ROUNDS) - typical(b->ms[0], b->rounds) / (double)b->steps[0], 0);
-}
-
-/* Returns the extra cost of a token in the large batch, compared with steps of small batches. */
-static double far_ms(bench *b, const weft_plan_cost *c)
-{
-    double ms[FAR_ROUNDS], step = 0, steps = (double)b->steps[LARGE];
-    for (int i = 0; i < FAR_ROUNDS; i++)
-        ms[i] = run_once(b, LARGE);
-    for (int k = 0; k < POINTS; k++)
-        step = rows_of(k) == FAR_ROWS ? c->step_ms[k] : step;
-    return fmax((typical(ms, FAR_ROUNDS) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
-}
-
-/* Returns the cost of moving a token to the layer and back: a copy, a product with a parameter, and the
- * arrangement by steps. */
-static double token_ms(bench *b)
-{
-    enum { PIECES = 64, LONGEST = 128, TOKENS = PIECES * LONGEST };
-    int32_t len[PIECES];
-    double ms[ROUNDS];
-    int n = b->rounds < FEW_ROUNDS ? FEW_ROUNDS : b->rounds;
-    int64_t tokens = 0;
-    for (int i = 0; i < PIECES; i++)
-        tokens += len[i] = 1 + (i * 37) % LONGEST;
-    weft_real *rows = get_memory(TOKENS * b->width, sizeof *rows);
-    for (int i = 0; i < n; i++) {
-        double start = work_seconds(b->w);
-        weft_tensor *x = weft_ragged(b->w, rows, b->width, &(weft_lengths){ .n = PIECES, .len = len });
-        weft_backward(weft_sum_all(weft_to_layout(weft_mul(x, b->scale), WEFT_PACKED)));
-        weft_synchronize(b->w);
-        ms[i] = 1e3 * (work_seconds(b->w) - start) / (double)tokens;
-        weft_zero_grad(b->m);
-        weft_clear(b->w);
-    }
-    free(rows);
-    return typical(ms, n);
-}
-
-/* Measures all points in turn, for the given seconds and at least a few rounds. */
-static bool measure(bench *b, double seconds)
-{
-    for (int k = 0; k < POINTS; k++) /* the first run allocates memory */
-        run_once(b, k);
-    double end = work_seconds(b->w) + seconds;
-    for (b->rounds = 0;
-         b->rounds < ROUNDS && (b->rounds < FEW_ROUNDS || work_seconds(b->w) < end) && weft_ok(b->w);
-         b->rounds++)
-        for (int k = 0; k < POINTS; k++)
-            b->ms[k][b->rounds] = run_once(b, k);
-    return weft_ok(b->w);
-}
-
-static void fill(bench *b, const layer_asked *a, layer_cost *out)
-{
-    int threads = weft_threads(b->w);
-    double batch = batch_ms(b);
-    *out = (layer_cost){ .cost = { .points = POINTS, .token_ms = token_ms(b), .batch_ms = batch } };
-    snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
-             (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
-    for (int k = 0; k < POINTS; k++) {
-        double step = (typical(b->ms[k], b->rounds) - batch) / (double)b->steps[k];
-        out->cost.rows[k] = (double)rows_of(k);
-        out->cost.step_ms[k] = fmax(step, 1e-6);
-    }
-    out->cost.far_ms = far_ms(b, &out->cost);
-    out->cost.near_tokens = (double)WORK / (double)a->hidden;
-    out->cost.far_tokens = FAR * out->cost.near_tokens;
-}
-
-/* Returns the largest relative difference between the two halves of the rounds, over all points. */
-static double spread_of(const bench *b)
-{
-    double worst = 0;
-    int half = b->rounds / 2;
-    for (int k = 0; k < POINTS; k++) {
-        double first = typical(b->ms[k], half), second = typical(b->ms[k] + half, b->rounds - half);
-        worst = fmax(worst, fabs(first - second) / fmin(first, second));
-    }
-    return worst;
-}
-
-bool is_plausible(const weft_plan_cost *c)
-{
-    for (int k = 1; k < c->points; k++)
-        if (c->step_ms[k] < (1 - COST_SPREAD) * c->step_ms[k - 1])
-            return false;
-    return true;
-}
-
-/* Measures until the curve rises and both halves of a measurement agree. After the last attempt it writes the
- * reason into doubt. */
-static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
-{
-    for (int i = 0; i < ATTEMPTS; i++) {
-        if (!measure(b, a->hidden <= 128 ? .1 : 1))
-            return false;
-        fill(b, a, out);
-        double spread = spread_of(b);
-        if (!is_plausible(&out->cost))
-            snprintf(out->doubt, sizeof out->doubt, "a step of more rows took less time than one of fewer");
-        else if (spread > COST_SPREAD)
-            snprintf(out->doubt, sizeof out->doubt, "two halves of the measurement differ by %.0f %%",
-                     100 * spread);
-        else
-            break;
-    }
-    return weft_ok(b->w);
-}
-
-/* ---- error of predictions ---- */
-enum { TRIED_LENGTHS = 96, TRIED_ROUNDS = 4 };
+/* ---- plans ---- */
+enum { TRIED_LENGTHS = 96, FITTED = 4 };
+/* The first ones adjust the costs, the others measure the error. */
 static const struct {
     const char *text;
     bool padded;
-} tried[] = { { "random:count=8", true },   { "random:count=24", false },
-              { "sorted:count=16", false }, { "best_fit_decreasing:capacity=256,rows=8", false },
-              { "refill:slots=16", false }, { "streams:slots=32,window=32", false } };
+} tried[] = { { "random:count=12", false },
+              { "sorted:count=32", false },
+              { "worst_fit:capacity=300,rows=6", false },
+              { "chunk:capacity=48,rows=8", false },
+              { "random:count=8", true },
+              { "random:count=24", false },
+              { "random:count=5", false },
+              { "sorted:count=16", false },
+              { "best_fit_decreasing:capacity=256,rows=8", false },
+              { "first_fit:capacity=300,rows=3", false },
+              { "tokens:budget=900", false },
+              { "refill:slots=16", false },
+              { "streams:slots=32,window=32", false } };
 enum { TRIED = sizeof tried / sizeof *tried };
 
+typedef struct {
+    weft_plan plan;
+    layer_run run;
+    double ms;
+} trial;
+
+/* batch: the points, short and long, then tokens to move, then the large batch. rows: for any batch. */
+typedef struct {
+    weft *w;
+    weft_module *m;
+    costed_layer layer;
+    weft_tensor *scale;
+    weft_real *rows;
+    int64_t width;
+    timings t;
+    timed_batch *batch[BATCHES];
+    trial of[TRIED];
+    int32_t len[TRIED_LENGTHS];
+    int64_t offset[TRIED_LENGTHS + 1];
+    weft_dataset data;
+} bench;
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* Fills lengths of 8 to 256 tokens, the same number for each power of two, unsorted. */
-static void fill_lengths(int32_t *len, int64_t *offset)
+static void fill_lengths(bench *b)
 {
-    offset[0] = 0;
     for (int i = 0; i < TRIED_LENGTHS; i++) {
-        len[i] = (int32_t)(8 * pow(32, fmod(.618034 * (i + 1), 1)));
-        offset[i + 1] = offset[i] + len[i];
+        b->len[i] = (int32_t)(8 * pow(32, fmod(.618034 * (i + 1), 1)));
+        b->offset[i + 1] = b->offset[i] + b->len[i];
     }
+    make_rows(&(weft_dataset){ .n = TRIED_LENGTHS, .len = b->len, .offset = b->offset }, b->width, &b->data);
 }
 
-/* Returns the relative error of the prediction for one plan, or NaN after an error. */
-static double error_of(const layer_asked *a, int i, const weft_dataset *data, const weft_plan_cost *c)
+static bool open_trial(bench *b, const layer_asked *a, int i)
 {
     const weft_planner *planner;
     weft_plan_opts o;
     void *memory = NULL;
-    weft_plan plan = { 0 };
-    layer_run run = { 0 };
-    weft_plan_prediction p;
-    double ms[TRIED_ROUNDS], error = (double)NAN;
-    if (weft_plan_parse(tried[i].text, &planner, &o, &memory) == WEFT_OK &&
-        weft_plan_make(planner, data->len, data->n, &o, &plan) == WEFT_OK &&
-        open_run(a, &plan, WORK / a->hidden, tried[i].padded, &run)) {
-        run_layer(&run, data);
-        for (int k = 0; k < TRIED_ROUNDS; k++)
-            ms[k] = run_layer(&run, data);
-        if (weft_ok(run.w) && weft_plan_predict(&run.part, c, run.padded, &p) == WEFT_OK)
-            error = fabs(p.ms / typical(ms, TRIED_ROUNDS) - 1);
-    }
-    if (run.w)
-        weft_close(run.w);
-    weft_plan_free(&plan), free(memory);
-    return error;
+    bool ok = weft_plan_parse(tried[i].text, &planner, &o, &memory) == WEFT_OK &&
+              weft_plan_make(planner, b->len, TRIED_LENGTHS, &o, &b->of[i].plan) == WEFT_OK &&
+              open_run(a, &b->of[i].plan, most(WORK / a->hidden, 1), tried[i].padded, &b->of[i].run);
+    free(memory);
+    return ok || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
-/* Takes the largest error of a few plans. About nine of ten plans have a smaller one. */
-static bool measure_error(const layer_asked *a, layer_cost *out)
+/* Returns the measured time of a tried plan over the predicted time. */
+static double ratio_of(const bench *b, int i, const weft_plan_cost *c)
 {
-    int32_t len[TRIED_LENGTHS];
-    int64_t offset[TRIED_LENGTHS + 1];
-    weft_dataset data, lengths = { .n = TRIED_LENGTHS, .len = len, .offset = offset };
-    fill_lengths(len, offset);
+    weft_plan_prediction p;
+    return weft_plan_predict(&b->of[i].run.part, c, tried[i].padded, &p) == WEFT_OK ? b->of[i].ms / p.ms :
+                                                                                      HUGE_VAL;
+}
+
+/* Multiplies the costs by the median ratio for a few plans. Batches of a plan differ, so they find less in
+ * the caches than a batch that runs several times. */
+static void adjust(const bench *b, weft_plan_cost *c)
+{
+    double ratio[FITTED];
+    for (int i = 0; i < FITTED; i++)
+        ratio[i] = ratio_of(b, i, c);
+    double by = quantile(ratio, FITTED, .5);
+    for (int k = 0; k < c->points; k++)
+        c->step_ms[k] *= by, c->start_ms[k] *= by;
+    c->token_ms *= by, c->batch_ms *= by, c->far_ms *= by, c->pair_ms *= by;
+}
+
+/* Returns the largest error of the other plans. About nine of ten plans have a smaller one. */
+static double measure_error(const bench *b, const weft_plan_cost *c)
+{
     double worst = .01;
-    bool ok = true;
-    make_rows(&lengths, a->hidden, &data);
-    for (int i = 0; i < TRIED && ok; i++) {
-        double error = error_of(a, i, &data, &out->cost);
-        ok = !isnan(error);
-        worst = fmax(worst, error);
+    for (int i = FITTED; i < TRIED; i++)
+        worst = fmax(worst, fabs(1 / ratio_of(b, i, c) - 1));
+    return worst;
+}
+
+/* ---- measuring ---- */
+/* Rows are 1, 2, 4 .. 128, or lengths 4, 8, 16 .. 512. */
+static void choose_batches(bench *b)
+{
+    int64_t tokens = WORK / b->width < MOST_TOKENS ? WORK / b->width : MOST_TOKENS;
+    for (int k = 0; k < COST_POINTS; k++) {
+        int64_t each = (int64_t)(b->t.attention ? 4 : 1) << k;
+        int64_t few = most(tokens / 4 / each, b->t.attention ? 1 : 2);
+        b->t.point[k][0] = (timed_batch){ .each = each, .units = few };
+        b->t.point[k][1] = (timed_batch){ .each = each, .units = most(tokens / each, 2 * few) };
+        b->batch[2 * k] = &b->t.point[k][0];
+        b->batch[2 * k + 1] = &b->t.point[k][1];
     }
-    free(data.rows);
-    out->cost.error = worst;
-    return ok || say_failure("plan: --explain: cannot measure the error of predictions");
+    b->t.moved = b->t.point[COST_POINTS / 2][1];
+    b->t.large = (timed_batch){ .each = 32, .units = most(FAR * tokens / 32, 8) };
+    b->batch[BATCHES - 2] = &b->t.moved;
+    b->batch[BATCHES - 1] = &b->t.large;
+}
+
+static bool build(bench *b, const layer_asked *a)
+{
+    int64_t tokens = 0;
+    if (!open_device(a, &b->w))
+        return false;
+    b->m = weft_module_new(b->w, "bench");
+    b->width = a->hidden;
+    b->t.attention = is_attention(a);
+    b->scale = weft_parameter(b->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    b->layer = make_layer(a, b->m);
+    choose_batches(b);
+    for (int k = 0; k < BATCHES; k++)
+        tokens = most(tokens, b->batch[k]->each * b->batch[k]->units);
+    b->rows = get_memory(tokens * b->width, sizeof *b->rows);
+    fill_lengths(b);
+    bool ok = weft_ok(b->w) || say_failure("plan: --explain: %s", weft_error_message(b->w));
+    for (int i = 0; i < TRIED && ok; i++)
+        ok = open_trial(b, a, i);
+    return ok;
+}
+
+/* Runs sequences of equal length and keeps the least time. The input has a gradient, as above another layer.
+ * Tokens that only move are copied, multiplied by a parameter, and arranged by steps. */
+static void run_batch(bench *b, int k, int block)
+{
+    timed_batch *t = b->batch[k];
+    int64_t rows = b->t.attention ? t->units : t->each, steps = b->t.attention ? t->each : t->units;
+    int32_t *len = get_memory(rows, sizeof *len);
+    for (int64_t i = 0; i < rows; i++)
+        len[i] = (int32_t)steps;
+    double start = work_seconds(b->w);
+    weft_tensor *x =
+        weft_mul(weft_ragged(b->w, b->rows, b->width, &(weft_lengths){ .n = rows, .len = len }), b->scale);
+    weft_backward(weft_sum_all(t == &b->t.moved ? weft_to_layout(x, WEFT_PACKED) : run_costed(&b->layer, x)));
+    weft_synchronize(b->w);
+    t->least[block] = fmin(t->least[block], 1e3 * (work_seconds(b->w) - start));
+    weft_zero_grad(b->m);
+    weft_clear(b->w);
+    free(len);
+}
+
+/* Measures a block of rounds. A batch runs several times in a row, because training runs like batches in a
+ * row, with their memory in the caches. The large batch runs once in every second round. */
+static bool measure(bench *b)
+{
+    int block = b->t.blocks++;
+    bool ok = true;
+    for (int k = 0; k < BATCHES; k++)
+        b->batch[k]->least[block] = HUGE_VAL;
+    double end = work_seconds(b->w) + block_seconds;
+    for (int round = 0; ok && (round < FEW_ROUNDS || work_seconds(b->w) < end); round++) {
+        for (int k = 0; k < REPEATS * (BATCHES - 1); k++)
+            run_batch(b, k / REPEATS, block);
+        if (round % 2 == 0)
+            run_batch(b, BATCHES - 1, block);
+        for (int i = 0; i < TRIED; i++) {
+            b->of[i].ms = run_layer(&b->of[i].run, &b->data);
+            ok = ok && weft_ok(b->of[i].run.w);
+        }
+        ok = ok && weft_ok(b->w);
+    }
+    return ok || say_failure("plan: --explain: %s", weft_error_message(b->w));
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
     bench *b = get_memory(1, sizeof *b);
-    bool ok = build(b, a) && measure_curve(b, a, out);
-    if (!ok)
-        say_error(FAILED, "plan: --explain: %s", weft_error_message(b->w));
+    bool ok = build(b, a) && measure(b);
+    *out = (layer_cost){ .cost.error = HUGE_VAL };
+    double spread = HUGE_VAL;
+    while (ok && b->t.blocks < MOST_BLOCKS &&
+           (b->t.blocks < LEAST_BLOCKS || spread > COST_SPREAD || *out->doubt)) {
+        ok = measure(b);
+        spread = fit_costs(&b->t, out);
+        adjust(b, &out->cost);
+        double error = measure_error(b, &out->cost);
+        if (!*out->doubt && error > COST_DOUBT)
+            snprintf(out->doubt, sizeof out->doubt, "the prediction for a plan is wrong by %.0f %%",
+                     100 * error);
+        out->cost.error = fmax(spread, error);
+    }
+    int threads = ok ? weft_threads(b->w) : 0;
+    if (ok)
+        snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
+                 (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
+    for (int i = 0; i < TRIED; i++)
+        close_run(&b->of[i].run), weft_plan_free(&b->of[i].plan);
     weft_close(b->w);
+    free(b->data.rows), free(b->rows);
     free(b);
-    return ok && measure_error(a, out);
+    return ok;
 }

@@ -1,5 +1,5 @@
-/* costs.c - reads and writes the costs of a layer as JSON. The cache has one file for each device, threads,
- * cell, width and precision. */
+/* costs.c - reads and writes the costs of a layer as JSON. The cache has one file for each CPU, device,
+ * threads, cell, width, precision and version. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -27,11 +27,11 @@ static bool read_numbers(const json_t *object, const char *key, double *to, int 
 static const char *read_object(const json_t *object, layer_cost *out)
 {
     static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
-                                        "near_tokens", "far_tokens", "error" };
+                                        "near_tokens", "far_tokens", "error",    "pair_ms" };
     enum { KEYS = sizeof keys / sizeof *keys };
     double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms,    &out->cost.batch_ms,
                            &out->cost.far_ms,   &out->cost.near_tokens, &out->cost.far_tokens,
-                           &out->cost.error };
+                           &out->cost.error,    &out->cost.pair_ms };
     weft_plan_prediction r;
     const char *name = json_string_value(json_object_get(object, "name"));
     int n;
@@ -39,9 +39,13 @@ static const char *read_object(const json_t *object, layer_cost *out)
     if (!json_is_object(object) || !name || !*name)
         return "expected an object with a \"name\"";
     snprintf(out->name, sizeof out->name, "%s", name);
-    if (!read_numbers(object, "rows", out->cost.rows, &out->cost.points) ||
-        !read_numbers(object, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
+    bool steps = json_object_get(object, "rows") || !json_object_get(object, "pair_ms");
+    if (steps && (!read_numbers(object, "rows", out->cost.rows, &out->cost.points) ||
+                  !read_numbers(object, "step_ms", out->cost.step_ms, &n) || n != out->cost.points))
         return "expected \"rows\" and \"step_ms\", lists of equal length, 2 .. 16";
+    if (json_object_get(object, "start_ms") &&
+        (!steps || !read_numbers(object, "start_ms", out->cost.start_ms, &n) || n != out->cost.points))
+        return "expected \"start_ms\", a list as long as \"rows\"";
     for (int i = 0; i < KEYS; i++) {
         const json_t *value = json_object_get(object, keys[i]);
         if (value && !json_is_number(value))
@@ -86,15 +90,17 @@ static bool make_folder(char *path)
 static bool cache_path(const layer_asked *a, char *path, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char device[COST_NAME];
+    char device[COST_NAME], cpu[COST_NAME], key[2 * COST_NAME + 1];
     int threads;
+    cpu_model(cpu, sizeof cpu);
     if (!device_of(a, device, sizeof device, &threads) ||
         (!(cache && *cache == '/') && !(home && *home == '/')))
         return false;
-    for (char *c = device; *c; c++)
+    snprintf(key, sizeof key, "%s-%s", cpu, device);
+    for (char *c = key; *c; c++)
         *c = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c) ? *c : '-';
     int n = snprintf(path, size, "%s%s/weft/costs/%s-%dt-%s-%lld-%s-%s.json",
-                     cache && *cache == '/' ? cache : home, cache && *cache == '/' ? "" : "/.cache", device,
+                     cache && *cache == '/' ? cache : home, cache && *cache == '/' ? "" : "/.cache", key,
                      threads, a->cell, (long long)a->hidden, sizeof(weft_real) == 8 ? "f64" : "f32",
                      weft_version());
     return n > 0 && (size_t)n < size;
@@ -110,18 +116,22 @@ static void put_numbers(FILE *to, const char *key, const double *x, int n)
 
 static void write_costs(char *path, const layer_cost *l)
 {
-    char *text = NULL;
+    char *text = NULL, date[32];
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     if (to) {
-        fprintf(to, "{\"name\": \"%s\"", l->name);
-        put_numbers(to, "rows", l->cost.rows, l->cost.points);
-        put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
+        date_today(date);
+        fprintf(to, "{\"name\": \"%s\", \"date\": \"%s\"", l->name, date);
+        if (l->cost.points) {
+            put_numbers(to, "rows", l->cost.rows, l->cost.points);
+            put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
+            put_numbers(to, "start_ms", l->cost.start_ms, l->cost.points);
+        }
         fprintf(to,
                 ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "
-                "\"near_tokens\": %.9g, \"far_tokens\": %.9g, \"error\": %.9g}\n",
+                "\"near_tokens\": %.9g, \"far_tokens\": %.9g, \"error\": %.9g, \"pair_ms\": %.9g}\n",
                 l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.far_ms, l->cost.near_tokens,
-                l->cost.far_tokens, l->cost.error);
+                l->cost.far_tokens, l->cost.error, l->cost.pair_ms);
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
         fprintf(stderr, "weft: plan: cannot write %s, so the costs of the layer are not cached\n", path);

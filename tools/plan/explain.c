@@ -6,10 +6,11 @@
 static bool print_rows(const verdict *v, const layer_cost *l)
 {
     int width = 7;
+    bool pairs = !l->cost.points;
     for (int i = 0; i < v->n; i++)
         width = (int)strlen(v->plan[i].made->text) > width ? (int)strlen(v->plan[i].made->text) : width;
-    printf("%-*s %10s %8s %8s %8s %8s %9s %11s\n", width, "planner", "ms", "steps", "tokens", "pieces",
-           "batches", "memory", "disturbance");
+    printf("%-*s %10s %8s %8s %8s %8s %9s %11s\n", width, "planner", "ms", pairs ? "pairs" : "steps",
+           "tokens", "pieces", "batches", "memory", "disturbance");
     double latency = 0, ms = 0;
     for (int i = 0; i < v->n; i++) {
         const judged_plan *j = v->plan + i;
@@ -18,12 +19,15 @@ static bool print_rows(const verdict *v, const layer_cost *l)
             return say_failure("plan: %s: %s", j->made->text, weft_plan_message());
         double part = m.ms > 0 ? 100 / m.ms : 0;
         printf("%-*s %10.1f %6.1f %% %6.1f %% %6.1f %% %6.1f %% %9lld %11.3f\n", width, j->made->text, m.ms,
-               part * m.steps_ms, part * m.tokens_ms, part * m.pieces_ms, part * m.batches_ms,
+               part * (m.steps_ms + m.pairs_ms), part * m.tokens_ms, part * m.pieces_ms, part * m.batches_ms,
                (long long)j->memory, j->by.sum);
         latency += m.latency_ms;
         ms += m.ms;
     }
-    double share = ms > 0 ? latency / ms : 0;
+    double share = ms > 0 ? latency / ms : 0, per_token = l->cost.pair_ms / l->cost.token_ms;
+    if (pairs && l->cost.token_ms > 0)
+        return printf("A pair of tokens costs %.4g of a token; balance:per_square=%.4g balances this cost.\n",
+                      per_token, per_token) > 0;
     printf("Time follows %s: with one row in each step, the steps would take %.0f %% of it. %s\n",
            share > .5 ? "steps" : "tokens", 100 * share,
            share > .5 ? "Fewer, fuller steps save time." : "Fewer steps save little, padding costs.");

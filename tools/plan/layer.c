@@ -1,4 +1,5 @@
 /* layer.c - makes a recurrent layer by its name, and times it on the first batches of a plan. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
@@ -12,7 +13,8 @@ static const struct {
               { "gru", weft_gru_new },
               { "elman", weft_elman_new },
               { "cifg", weft_cifg_new },
-              { "mgu", weft_mgu_new } };
+              { "mgu", weft_mgu_new },
+              { "attention", NULL } };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_UNITS = 4096 };
 
 static const char *cell_of(const char *text)
@@ -33,7 +35,8 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
         return say_error(USAGE,
-                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg or mgu",
+                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
+                         "attention",
                          n < 40 ? (int)n : 40, text),
                false;
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
@@ -44,13 +47,27 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     return true;
 }
 
-weft_rnn *make_layer(const layer_asked *a, weft_module *m)
+bool is_attention(const layer_asked *a) { return !strcmp(a->cell, "attention"); }
+
+/* Heads of attention have 64 units, if that divides the width. */
+costed_layer make_layer(const layer_asked *a, weft_module *m)
 {
     const weft_rnn_opts o = { .input = a->hidden, .hidden = a->hidden };
+    const weft_attention_layer_opts of_attention = {
+        .width = a->hidden, .heads = a->hidden % 64 ? 1 : (int)a->hidden / 64
+    };
     int i = 0;
-    while (i < CELLS - 1 && strcmp(cells[i].name, a->cell))
+    if (is_attention(a))
+        return (costed_layer){ .attention = weft_attention_new(m, "layer", &of_attention) };
+    while (i < CELLS - 2 && strcmp(cells[i].name, a->cell))
         i++;
-    return cells[i].make(m, "layer", &o);
+    return (costed_layer){ .rnn = cells[i].make(m, "layer", &o) };
+}
+
+weft_tensor *run_costed(const costed_layer *l, weft_tensor *x)
+{
+    return l->rnn ? weft_rnn_run(l->rnn, x, WEFT_ZERO_STATE).y :
+                    weft_attention_run(l->attention, x, x, WEFT_ALL_KEYS, NULL);
 }
 
 bool open_device(const layer_asked *a, weft **w)
@@ -71,15 +88,8 @@ bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
 
 double work_seconds(const weft *w)
 {
-    return strncmp(weft_device_name(w), "cuda", 4) ? cpu_seconds() : seconds_now();
-}
-
-double typical(const double *x, int n)
-{
-    double copy[MOST_TIMES];
-    n = n < MOST_TIMES ? n : MOST_TIMES;
-    memcpy(copy, x, (size_t)n * sizeof *copy);
-    return quantile(copy, n, .1);
+    bool one = weft_threads(w) == 1 && strncmp(weft_device_name(w), "cuda", 4);
+    return one ? cpu_seconds() : seconds_now();
 }
 
 /* ---- running a plan ---- */
@@ -111,24 +121,38 @@ bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool 
     t->m = weft_module_new(t->w, "layer");
     t->layer = make_layer(a, t->m);
     t->scale = weft_parameter(t->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    t->kept = weft_carried_new(t->m, "kept", t->layer, &t->part);
+    t->least = get_memory(t->part.batches, sizeof *t->least);
+    for (int64_t b = 0; b < t->part.batches; b++)
+        t->least[b] = HUGE_VAL;
+    if (t->layer.rnn)
+        t->kept = weft_carried_new(t->m, "kept", t->layer.rnn, &t->part);
     return weft_ok(t->w);
 }
 
 double run_layer(layer_run *t, const weft_dataset *data)
 {
-    double start = work_seconds(t->w);
+    double sum = 0;
     for (int64_t b = 0; b < t->part.batches; b++) {
+        double start = work_seconds(t->w);
         weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
         weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), t->scale), *y;
         if (t->padded)
-            y = weft_rnn_run(t->layer, weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
+            y = run_costed(&t->layer, weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT));
         else
-            y = weft_rnn_run_plan(t->layer, x, &s, t->kept).y;
+            y = t->layer.rnn ? weft_rnn_run_plan(t->layer.rnn, x, &s, t->kept).y : run_costed(&t->layer, x);
         weft_backward(weft_sum_all(y));
+        weft_synchronize(t->w);
+        t->least[b] = fmin(t->least[b], 1e3 * (work_seconds(t->w) - start));
         weft_zero_grad(t->m);
         weft_clear(t->w);
+        sum += t->least[b];
     }
-    weft_synchronize(t->w);
-    return 1e3 * (work_seconds(t->w) - start);
+    return sum;
+}
+
+void close_run(layer_run *t)
+{
+    if (t->w)
+        weft_close(t->w);
+    free(t->least);
 }

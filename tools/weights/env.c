@@ -30,18 +30,13 @@ static void report(const char *key, const char *value)
 static void report_machine(void)
 {
     struct utsname u;
-    char line[512] = "", *name = NULL;
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && !name && fgets(line, sizeof line, f))
-        name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-    if (f)
-        fclose(f);
-    line[strcspn(line, "\n")] = 0;
+    char name[256];
+    cpu_model(name, sizeof name);
     if (!uname(&u))
         emit("<system>system           %s <release>%s <machine>%s", u.sysname, u.release, u.machine);
     emit(LIBC);
     emit("<cpu>cpu              %s<cores>, %d core(s)<MiB>, %d MiB of memory\n",
-         name ? name + 2 : "unknown", (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
+         name, (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
          (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
