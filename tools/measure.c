@@ -1,6 +1,7 @@
 /* measure.c - clocks, and quantiles of measured numbers. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "tools/tools.h"
 
@@ -13,6 +14,18 @@ static double seconds_of(clockid_t clock)
 
 double seconds_now(void) { return seconds_of(CLOCK_MONOTONIC); }
 double cpu_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+const char *cpu_model(char text[256])
+{
+    char line[512], *name = NULL;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && !name && fgets(line, sizeof line, f))
+        name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+    if (f)
+        fclose(f);
+    snprintf(text, 256, "%.*s", name ? (int)strcspn(name + 2, "\n") : 7, name ? name + 2 : "unknown");
+    return text;
+}
 
 int by_length(const void *a, const void *b)
 {

@@ -42,11 +42,20 @@ static int longest(const lab_plan *l)
     return n;
 }
 
+double last_loss(const lab_plan *l)
+{
+    double x, loss[3] = { LAB_NONE, LAB_NONE, LAB_NONE };
+    if (longest(l))
+        join_seeds(l, measures, longest(l) - 1, &x, loss);
+    return loss[1];
+}
+
 enum { MOST = 64 }; /* plans that are drawn */
 
 /* Draws the mean of each plan and a band from the least to the largest loss. Its number marks the end. */
-static void draw(page *p, const measure *m)
+void draw_learning(page *p, int which)
 {
+    const measure *m = measures + which;
     int plans = p->lab->plans < MOST ? p->lab->plans : MOST, most = 1;
     char name[MOST][12];
     weft_curve curve[2 * MOST];
@@ -157,6 +166,6 @@ void put_learning(page *p)
         put_table(p, caption, "planner", p->lab->plans, fill_target, NULL);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < 3; i++)
-        draw(p, measures + i);
+        draw_learning(p, i);
     put(p, "</div>\n");
 }

@@ -14,11 +14,6 @@ extern char **environ;
 #else
 #define LIBC "<libc>, %s\n", "another C library"
 #endif
-#ifdef __clang__
-#define COMPILER "" /* __VERSION__ begins with its name */
-#else
-#define COMPILER "gcc "
-#endif
 
 static void report(const char *key, const char *value)
 {
@@ -30,18 +25,12 @@ static void report(const char *key, const char *value)
 static void report_machine(void)
 {
     struct utsname u;
-    char line[512] = "", *name = NULL;
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && !name && fgets(line, sizeof line, f))
-        name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-    if (f)
-        fclose(f);
-    line[strcspn(line, "\n")] = 0;
+    char cpu[256];
     if (!uname(&u))
         emit("<system>system           %s <release>%s <machine>%s", u.sysname, u.release, u.machine);
     emit(LIBC);
     emit("<cpu>cpu              %s<cores>, %d core(s)<MiB>, %d MiB of memory\n",
-         name ? name + 2 : "unknown", (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
+         cpu_model(cpu), (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
          (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
@@ -87,7 +76,7 @@ static void env(char **unused)
     emit("{");
     report("weft", weft_version());
     report("weft_real", sizeof(weft_real) == 4 ? "float" : "double");
-    report("compiler", COMPILER __VERSION__);
+    report("compiler", COMPILER);
     report_machine();
     report("device", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
     emit("<threads>threads          %d\n", (int64_t)weft_threads(w));
