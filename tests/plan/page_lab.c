@@ -58,11 +58,11 @@ static bool write_lab(const int32_t *len, int64_t n)
                            "ms = .02 steps + .001 tokens\nheld out: 12 % in the median",
                            NULL, 1.85, NULL, NULL, "CPU time was 93 % of the wall time" };
     json_t *record = json_pack("{s:{s:s},s:{s:s,s:i,s:i,s:i,s:i,s:i,s:s},s:{s:i,s:f,s:i,s:f,s:i,s:i,s:i,"
-                               "s:i},s:{s:s,s:s}}", "weft", "version", "0", "corpus", "name", "a | corpus_*", "sequences", 200,
-                               "tokens", 4000, "held_out_sequences", 10, "held_out_tokens", 123, "classes", 64,
-                               "sha256", "00ff", "options", "hidden", 64, "dropout", .1, "update", 1024, "lr",
-                               .005, "epochs", 2, "seeds", 3, "rounds", 5, "threads", 1, "machine", "cpu",
-                               "a <CPU>", "instructions", "ref");
+                               "s:i},s:{s:s,s:s}}", "weft", "version", "0", "corpus", "name", "a | corpus_*",
+                               "sequences", 200, "tokens", 4000, "held_out_sequences", 10, "held_out_tokens",
+                               123, "classes", 64, "sha256", "00ff", "options", "hidden", 64, "dropout", .1,
+                               "update", 1024, "lr", .005, "epochs", 2, "seeds", 3, "rounds", 5, "threads", 1,
+                               "machine", "cpu", "a <CPU>", "instructions", "ref");
     good = good && write_page("measured.html", &measured) &&
            write_paper("measured.md", &measured, record, "a record.json");
     json_decref(record);
