@@ -18,7 +18,7 @@ void lab_note_plan(const lab_run *, int i);
 /* The caller frees the record by json_decref. */
 json_t *lab_make_record(const lab_run *, const char *command);
 bool lab_write_record(const char *path, const json_t *);
-/* sealed: whether nobody has changed the record after weft wrote it. */
+/* sealed: the seal matches, so the record was not changed by hand. */
 json_t *lab_read_record(const char *path, bool *sealed);
 /* Fills options that are not set from a record, which must outlive them. */
 bool lab_take_record(lab_asked *, const char *path, const json_t *);

@@ -41,7 +41,7 @@ static void end_table(void)
     printed = 0;
 }
 
-/* Writes the experiment, the planner, what else marks the entry, and the number. */
+/* Writes the experiment, the planner, other marks of the entry, and the name of the number. */
 static const char *name_of(const json_t *entry, const char *key, char name[NAME])
 {
     static const char *const parts[] = { "experiment", "planner", "instance", "mean_of", "seed", "updates" };

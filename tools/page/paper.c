@@ -3,7 +3,7 @@
 #include <string.h>
 #include "tools/page/page.h"
 
-/* Writes a text in which "{object.key}" stands for a value of the record. */
+/* Writes a text and replaces each "{object.key}" by that value of the record. */
 static void put_filled(page *p, const json_t *record, const char *text)
 {
     char object[32], key[32], number[32];
@@ -194,8 +194,8 @@ bool write_paper(const char *path, const lab *l, const json_t *record, const cha
         weft__svg_open(&p.svg, path);
         put(&p, "# Plans for ");
         put_text(&p, l->corpus);
-        put(&p, "\n\nWhich of %d plans takes the least time to train on this corpus, and what does it "
-                "change in gradients and learning?\n\n", l->plans);
+        put(&p, "\n\nWhich of %d plans takes the least time to train on this corpus, and how does it change "
+                "gradients and learning?\n\n", l->plans);
         put_advice(&p);
         put_method(&p, record, &s);
         put_results(&p, &s);
