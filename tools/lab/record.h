@@ -2,7 +2,7 @@
  * printed the error.
  *
  * Members: weft, date, command, options, planners, seeds, machine, environment, corpus, stopped; then three
- * lists of results, one object for each measurement: "counted" depends on corpus, plans and version only;
+ * lists of results, one object for each measurement: "counted" depends on corpus, plans and version;
  * "computed" has the same bits in each layout and number of threads, on one instruction set; "timed" has
  * milliseconds and seconds. seal: the SHA-256 of all other members. */
 #ifndef WEFT_TOOLS_LAB_RECORD_H

@@ -58,32 +58,27 @@ static const char *name_of(const json_t *entry, const char *key, char name[NAME]
     return name;
 }
 
-/* Prints the members that differ, and returns their number. NULL: no such object. */
-static int compare(const json_t *was, const json_t *now, const char *member)
+/* Prints the members that differ, and returns their number. group: the first word of their names; NULL: named
+ * by the entry. An object may be NULL. */
+static int compare(const json_t *was, const json_t *now, const char *group)
 {
+    const json_t *side[] = { was, now };
     const char *key;
     json_t *value;
     char name[NAME];
     int differ = 0;
-    json_object_foreach((json_t *)was, key, value) {
-        const json_t *other = json_object_get(now, key);
-        bool same = json_is_number(value) && json_is_number(other) ?
-                        json_number_value(value) == json_number_value(other) :
-                        json_equal(value, other);
-        differ += !same;
-        if (!same && member)
-            snprintf(name, NAME, "%s %s", member, key);
-        if (!same)
-            print_row(member ? name : name_of(was, key, name), value, other, 0);
-    }
-    json_object_foreach((json_t *)now, key, value) {
-        bool extra = !json_object_get(was, key);
-        differ += extra;
-        if (extra && member)
-            snprintf(name, NAME, "%s %s", member, key);
-        if (extra)
-            print_row(member ? name : name_of(now, key, name), NULL, value, 0);
-    }
+    for (int i = 0; i < 2; i++)
+        json_object_foreach((json_t *)side[i], key, value) {
+            const json_t *a = json_object_get(was, key), *b = json_object_get(now, key);
+            bool numbers = json_is_number(a) && json_is_number(b);
+            bool same = numbers ? json_number_value(a) == json_number_value(b) : json_equal(a, b);
+            if (same || (i && a)) /* the first side had those that both have */
+                continue;
+            differ++;
+            if (group)
+                snprintf(name, NAME, "%s %s", group, key);
+            print_row(group ? name : name_of(side[i], key, name), a, b, 0);
+        }
     return differ;
 }
 
@@ -147,7 +142,7 @@ int lab_compare_records(const json_t *was, const json_t *now, bool sealed)
     int counted = compare_lists(was, now, LAB_COUNTED), computed = compare_lists(was, now, LAB_COMPUTED);
     end_table();
     compare_times(was, now);
-    printf("counted: %d values differ; they depend on corpus, planners and version only\n"
+    printf("counted: %d values differ; they depend on corpus, planners, version, and the CPU's architecture\n"
            "computed: %d values differ; they have the same bits in each layout and number of threads, but "
            "may differ between instruction sets, matrix products and versions\n", counted, computed);
     if (!sealed)

@@ -90,7 +90,7 @@ static void put_name(page *p, const page_row *row)
         put_plan(p, row->plan);
 }
 
-/* Numbers are as on the page. */
+/* The cells are numbers, written as on the page. */
 static void put_markdown_table(page *p, const char *first_head, const page_row *row, int rows)
 {
     put(p, "\n| %s |", first_head);
