@@ -78,7 +78,8 @@ void draw_learning(page *p, int which)
               &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
               "One line for each plan: the mean over its seeds. The plan's number is at the end of the "
               "line.");
-    put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum.", m->title);
+    put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum. Numbers are those of the "
+           "table.", m->title);
     end_figure(p);
     free(number);
 }
