@@ -334,8 +334,8 @@ static int run_lab(int argc, char **argv)
                   &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART },
                   NULL);
         status = run_all(&r, command, was, sealed);
-        free_run(&r);
     }
+    free_run(&r);
     json_decref(was);
     free(command);
     return status;
