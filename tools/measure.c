@@ -1,4 +1,4 @@
-/* measure.c - clocks, and quantiles of measured numbers. */
+/* measure.c - clocks, the CPU's name, and quantiles of measured numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,16 @@ static double seconds_of(clockid_t clock)
 double seconds_now(void) { return seconds_of(CLOCK_MONOTONIC); }
 double cpu_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
-const char *cpu_model(char text[256])
+void cpu_model(char *name, size_t size)
 {
-    char line[512], *name = NULL;
+    char line[512], *found = NULL;
     FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && !name && fgets(line, sizeof line, f))
-        name = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
     if (f)
         fclose(f);
-    snprintf(text, 256, "%.*s", name ? (int)strcspn(name + 2, "\n") : 7, name ? name + 2 : "unknown");
-    return text;
+    line[found ? strcspn(line, "\n") : 0] = 0;
+    snprintf(name, size, "%s", found && found[1] ? found + 2 : "unknown");
 }
 
 int by_length(const void *a, const void *b)

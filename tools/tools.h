@@ -30,6 +30,12 @@ void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
 /* Flushes stdout and returns status, or prints an error and returns FAILED if a write failed. */
 int finish_output(const char *name, int status);
+/* Name of the compiler of this file. */
+#ifdef __clang__
+#define COMPILER __VERSION__ /* begins with its name */
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
 /* ---- sha256.c ---- */
 typedef struct { uint32_t state[8]; uint64_t bytes; unsigned char block[64]; } sha256;
 #define SHA256_START \
@@ -45,13 +51,8 @@ const char *sha256_end(sha256 *, char text[65]);
 double seconds_now(void);
 /* Returns the CPU time of this thread in seconds. */
 double cpu_seconds(void);
-/* Writes the CPU's model, or "unknown", and returns text. */
-const char *cpu_model(char text[256]);
-#ifdef __clang__
-#define COMPILER __VERSION__ /* begins with its name */
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
+/* Writes the name of the CPU's model, or "unknown". */
+void cpu_model(char *name, size_t size);
 /* Compares two int32_t, for qsort. */
 int by_length(const void *, const void *);
 /* Sorts n >= 1 numbers and returns their quantile q, 0 .. 1, interpolated between its two neighbours. */

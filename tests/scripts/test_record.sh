@@ -24,7 +24,7 @@ for e in lines:
     for k, v in e.items():
         if "planner" in e: n += 1; assert (e["experiment"], e["planner"], e.get("mean_of"), e.get("instance"), k, v) in have, (e, k)
 assert n > 1000, n'
-check "and all seven experiments" py 'r = load("a-record.json"); e = {x["experiment"] for s in ("counted", "computed", "timed") for x in r[s]}; assert e == {"plan", "exactness", "contamination", "adversaries", "cost", "times", "learning", "gradient"}, e'
+check "and all seven experiments" py 'r = load("a-record.json"); e = {x["experiment"] for s in ("counted", "computed", "timed") for x in r[s]}; assert e == {"plan", "exactness", "contamination", "adversaries", "cost", "predicted_pass", "times", "learning", "gradient"}, e'
 check "figures of plans are those of weft plan" eval '"$weft" lab "${small[@]}" --lengths >lengths && "$weft" plan --json lengths random:count=8 chunk:capacity=16,rows=4 >plans.json'
 check "to the last digit that it prints" py 'for e, p in zip(load("a-record.json")["counted"], load("plans.json")["plans"]):
     for k, v in p["figures"].items(): assert k not in e or float("%.9g" % e[k]) == v, (k, e[k], v)

@@ -12,13 +12,12 @@ typedef struct {
     double ms[MOST_ROUNDS];
 } timed;
 
-/* pass: predicted for all batches; a part of them was measured. */
-static void note(lab_run *r, int i, timed *t, int rounds, double predicted, double pass)
+static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
     lab_cost *c = r->page.cost + r->page.costs++;
     *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
-    NOTE(r, "cost", c->name, { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms },
-         { "predicted_pass_ms", r->page.plan[i].predicted_ms = pass });
+    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden }, { "threads", (double)r->asked.threads },
+         { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms });
 }
 
 bool lab_compare_costs(lab_run *r)
@@ -28,7 +27,7 @@ bool lab_compare_costs(lab_run *r)
                           .threads = (int)r->asked.threads,
                           .renew = r->asked.calibrate };
     weft_dataset rows = { 0 };
-    weft_plan_prediction p, pass;
+    weft_plan_prediction p;
     bool ok = costs_of(&layer, &r->layer);
     make_rows(&r->few, layer.hidden, &rows);
     timed *t = get_memory(r->asked.planners, sizeof *t);
@@ -45,11 +44,12 @@ bool lab_compare_costs(lab_run *r)
             ok = weft_ok(t[i].run.w) || lab_refuse(r->of_few[i].text, t[i].run.w);
         }
     for (int i = 0; i < r->asked.planners && ok && done > 0; i++) {
-        ok = (weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK &&
-              weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &pass) == WEFT_OK) ||
+        ok = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
              say_failure("lab: %s", weft_plan_message());
         if (ok)
-            note(r, i, t + i, done, p.ms, pass.ms);
+            note(r, i, t + i, done, p.ms);
+        if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
+            NOTE(r, "predicted_pass", r->made[i].text, { "predicted_ms", r->page.plan[i].predicted_ms = p.ms });
     }
     for (int i = 0; i < r->asked.planners; i++)
         if (t[i].run.w)

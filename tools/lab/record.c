@@ -31,7 +31,7 @@ static json_t *text_of(const char *text)
 static lab_section section_of(const char *experiment, const char *number)
 {
     if (!strcmp(experiment, "times") || !strcmp(experiment, "cost") || !strcmp(number, "seconds") ||
-        !strcmp(number, "planner_ms"))
+        strstr(number, "_ms"))
         return LAB_TIMED;
     return !strcmp(experiment, "plan") || !strcmp(experiment, "adversaries") ? LAB_COUNTED : LAB_COMPUTED;
 }
@@ -106,13 +106,14 @@ static json_t *describe_machine(const lab_run *r)
     struct utsname u;
     char cpu[256], system[256] = "unknown";
     weft *w = weft_open(&(weft_opts){ .threads = (int)r->asked.threads });
+    cpu_model(cpu, sizeof cpu);
     void *blas = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_LOCAL);
     char *(*config)(void) = NULL;
     if (blas)
         *(void **)&config = dlsym(blas, "openblas_get_config");
     if (!uname(&u))
         snprintf(system, sizeof system, "%.60s %.100s %.60s", u.sysname, u.release, u.machine);
-    json_t *machine = json_pack("{s:o,s:I,s:s,s:s,s:s,s:o}", "cpu", text_of(cpu_model(cpu)), "cores",
+    json_t *machine = json_pack("{s:o,s:I,s:s,s:s,s:s,s:o}", "cpu", text_of(cpu), "cores",
                                 (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "instructions",
                                 weft_device_name(w), "system", system, "compiler", COMPILER, "openblas",
                                 text_of(config ? config() : "not installed"));

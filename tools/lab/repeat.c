@@ -104,7 +104,7 @@ static json_t *sum_times(const json_t *record)
     char name[NAME];
     json_array_foreach(json_object_get(record, "timed"), i, entry)
         json_object_foreach(entry, key, value)
-            if (json_is_number(value) && strcmp(key, "round")) {
+            if (strstr(key, "ms") || !strcmp(key, "seconds")) {
                 double before = json_number_value(json_object_get(all, name_of(entry, key, name)));
                 json_object_set_new(all, name, json_real(before + json_number_value(value)));
             }

@@ -25,12 +25,13 @@ static void report(const char *key, const char *value)
 static void report_machine(void)
 {
     struct utsname u;
-    char cpu[256];
+    char name[256];
+    cpu_model(name, sizeof name);
     if (!uname(&u))
         emit("<system>system           %s <release>%s <machine>%s", u.sysname, u.release, u.machine);
     emit(LIBC);
     emit("<cpu>cpu              %s<cores>, %d core(s)<MiB>, %d MiB of memory\n",
-         cpu_model(cpu), (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
+         name, (int64_t)sysconf(_SC_NPROCESSORS_ONLN),
          (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024));
 }
 
