@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include "tools/lab/record.h"
 #include "tools/options.h"
 
@@ -81,14 +80,6 @@ static bool write_sizes(const lab_run *r)
     return true;
 }
 
-static const char *today(char text[32])
-{
-    time_t now = time(NULL);
-    struct tm day;
-    strftime(text, 32, "%Y-%m-%d", gmtime_r(&now, &day));
-    return text;
-}
-
 /* Says how busy the machine was while times were taken. Returns NULL if none were. */
 static const char *describe_load(const lab_run *r, char *text, size_t size)
 {
@@ -132,7 +123,8 @@ static json_t *write_results(lab_run *r, const char *command)
     page->version = weft_version();
     page->seed = "1";
     page->device = device;
-    page->date = today(date);
+    date_today(date);
+    page->date = date;
     page->target = r->asked.target;
     page->stopped = interrupted        ? "the experiments were interrupted" :
                     is_late(r)         ? over :

@@ -27,6 +27,13 @@ void cpu_model(char *name, size_t size)
     snprintf(name, size, "%s", found && found[1] ? found + 2 : "unknown");
 }
 
+void date_today(char date[32])
+{
+    time_t now = time(NULL);
+    struct tm day;
+    strftime(date, 32, "%Y-%m-%d", gmtime_r(&now, &day));
+}
+
 int by_length(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
