@@ -47,6 +47,14 @@ ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
 
+# Records of `weft lab` name the commit; "+": with changes. A tarball has none.
+COMMIT := $(shell test -e .git && git describe --always --abbrev=12 --exclude='*' --dirty=+ 2>/dev/null)
+ifneq ($(COMMIT),$(file <$(B)/commit))
+$(shell mkdir -p $(B))$(file >$(B)/commit,$(COMMIT))
+endif
+$(B)/tools/lab/record.o: $(B)/commit
+$(B)/tools/lab/record.o: EXTRA += $(if $(COMMIT),-DWEFT_COMMIT='"$(COMMIT)"')
+
 # ---- Debian packages, installed if they are missing and the user may install ----
 $(BUILD)/.needs-%: tests/deps.sh
 	@mkdir -p $(@D)

@@ -13,7 +13,7 @@ LAB_PLANS = --planner random:count=32 --planner pool:count=32,shuffle=yes \
 lab: $(COMMAND)
 	@sh tests/deps.sh lab
 	@mkdir -p $(B)/lab
-	$< lab --corpus fortunes $(LAB_PLANS) $(LAB_FLAGS) --out $(B)/lab/fortunes.html
+	$< lab --corpus fortunes $(LAB_PLANS) $(LAB_FLAGS) --out $(B)/lab/fortunes.html --report $(B)/lab/fortunes.md
 lab-check: $(COMMAND)
 	@B=$(B) bash tests/lab_check.sh $(wildcard $(B)/lab/*.html)
 site: | $(BUILD)/.needs-site

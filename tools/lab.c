@@ -1,10 +1,10 @@
 /* lab.c - `weft lab`: runs experiments on planners with a small language model, and writes a page. */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/lab/run.h"
+#include <sys/stat.h>
+#include "tools/lab/record.h"
 #include "tools/options.h"
 
 /* ---- time limit and interruption ---- */
@@ -46,16 +46,25 @@ static void free_run(lab_run *r)
     free(r->curve);
     free(r->point);
     weft_journal_close(r->times);
+    for (int i = 0; i < LAB_SECTIONS; i++)
+        json_decref(r->notes[i]);
     lab_free_data(r);
 }
 
 /* ---- output ---- */
+/* Writes the path of a file next to the page, and returns it. */
+static const char *next_to_page(const lab_run *r, const char *ending, char path[4096])
+{
+    size_t n = strlen(r->asked.out), stem = n > 5 && !strcmp(r->asked.out + n - 5, ".html") ? n - 5 : n;
+    snprintf(path, 4096, "%.*s%s", stem < 4000 ? (int)stem : 4000, r->asked.out, ending);
+    return path;
+}
+
 static bool open_times(lab_run *r)
 {
     char path[4096];
-    size_t n = strlen(r->asked.out), stem = n > 5 && !strcmp(r->asked.out + n - 5, ".html") ? n - 5 : n;
-    snprintf(path, sizeof path, "%.*s-times.jsonl", stem < 4000 ? (int)stem : 4000, r->asked.out);
-    return weft_journal_open(path, false, &r->times) == WEFT_OK ||
+    return !r->asked.out ||
+           weft_journal_open(next_to_page(r, "-times.jsonl", path), false, &r->times) == WEFT_OK ||
            say_failure("lab: %s", weft_file_message());
 }
 
@@ -92,7 +101,8 @@ static const char *describe_load(const lab_run *r, char *text, size_t size)
     return text;
 }
 
-static bool write_results(lab_run *r, const char *command)
+/* Writes the page, the record and the report. Returns the record, or NULL after a printed error. */
+static json_t *write_results(lab_run *r, const char *command)
 {
     char device[64], date[32], words[256] = "", over[64], busy[200];
     int threads = (int)r->asked.threads;
@@ -123,7 +133,13 @@ static bool write_results(lab_run *r, const char *command)
     page->layer = page->costs ? &r->layer : NULL;
     page->busy = describe_load(r, busy, sizeof busy);
     page->cost_words = words;
-    return write_page(r->asked.out, page);
+    json_t *record = lab_make_record(r, command);
+    if ((!r->asked.out || write_page(r->asked.out, page)) &&
+        (!r->asked.record || lab_write_record(r->asked.record, record)) &&
+        (!r->asked.report || write_paper(r->asked.report, page, record, r->asked.record)))
+        return record;
+    json_decref(record);
+    return NULL;
 }
 
 static const struct {
@@ -135,11 +151,20 @@ static const struct {
                    { "gradients", lab_measure_gradients } };
 enum { EXPERIMENTS = sizeof experiment / sizeof *experiment };
 
+const char *lab_experiments(unsigned leave_out, char text[200])
+{
+    int n = 0;
+    for (int i = 0; i < EXPERIMENTS; i++)
+        if (!(leave_out >> i & 1))
+            n += snprintf(text + n, 200 - (size_t)n, "%s%s", n ? "," : "", experiment[i].name);
+    return text;
+}
+
 /* Reads "NAME,NAME". Returns false after a printed error. */
 static bool choose_experiments(void *to, const char *names)
 {
     lab_asked *a = to;
-    a->leave_out = ~0u;
+    a->leave_out = (1u << EXPERIMENTS) - 1;
     for (const char *p = names;; p++) {
         size_t n = strcspn(p, ",");
         int i = 0;
@@ -165,9 +190,10 @@ static int print_lengths(const lab_run *r)
     return finish_output("lab", GOOD);
 }
 
-static int run_all(lab_run *r, const char *command)
+/* was: the record to repeat, or NULL. */
+static int run_all(lab_run *r, const char *command, const json_t *was, bool sealed)
 {
-    bool ok = lab_read(r);
+    bool ok = lab_read(r) && (!was || lab_same_corpus(r, r->asked.repeat, was));
     if (ok && r->asked.lengths)
         return print_lengths(r);
     if (!ok || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
@@ -176,14 +202,18 @@ static int run_all(lab_run *r, const char *command)
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
     bool late = is_late(r);
-    if (!write_results(r, command))
+    json_t *now = write_results(r, command);
+    const char *out = r->asked.out ? r->asked.out : "the comparison";
+    if (!now)
         return FAILED;
+    int status = was && ok ? lab_compare_records(was, now, sealed) : ok ? GOOD : FAILED;
+    json_decref(now);
     if (ok && interrupted)
-        return say_error(FAILED, "lab: interrupted; %s has the measurements so far", r->asked.out);
+        return say_error(FAILED, "lab: interrupted; %s has the measurements so far", out);
     if (ok && late)
         fprintf(stderr, "weft: lab: the time limit of %g s is over; %s has the measurements so far\n",
-                r->asked.seconds, r->asked.out);
-    return ok ? GOOD : FAILED;
+                r->asked.seconds, out);
+    return status;
 }
 
 static bool add(void *to, const char *planner, bool padded)
@@ -219,6 +249,9 @@ static const option options[] = {
     IS_OWN("--padded", "PLANNER", add_padded, "planner whose batches run padded; may be repeated"),
     IS_OWN("--planner", "PLANNER", add_planner, "planner to compare; may be repeated"),
     IS_FLAG("--quick", AT(quick), "600 sequences, an LSTM of 32, at most a minute"),
+    IS_TEXT("--record", "FILE.json", AT(record), "record to write, for --repeat (FILE-record.json of --out)"),
+    IS_TEXT("--repeat", "FILE.json", AT(repeat), "repeat a record and print the numbers that differ"),
+    IS_TEXT("--report", "FILE.md", AT(report), "write a short report with figures, in Markdown"),
     IS_WHOLE("--rounds", AT(rounds), MOST_ROUNDS, "timed passes of each plan (5; quick 3)"),
     IS_REAL("--seconds", "S", AT(seconds), 1 << 20, "time limit of all experiments (900; quick 60)"),
     IS_WHOLE("--seeds", AT(seeds), SEEDS, "models with different initial weights for learning (3)"),
@@ -233,7 +266,7 @@ static bool is_complete(const lab_asked *a)
 {
     bool plans = a->planners || a->from, out = a->out && *a->out;
     const char *missing = !a->corpus ? "--corpus NAME" : !plans ? "--planner PLANNER" : "--out FILE.html";
-    return (a->corpus && (a->lengths || (plans && out))) ||
+    return (a->corpus && (a->lengths || (plans && (out || a->repeat)))) ||
            (usage_error(&subcommand_lab, "found no %s; expected one", missing), false);
 }
 
@@ -250,14 +283,40 @@ static void choose(lab_asked *a)
     a->dropout = a->dropout > 0 ? a->dropout : .1;
 }
 
+/* Reads the record to repeat, and its options. Returns an exit status. */
+static int take_record(lab_asked *a, json_t **record, bool *sealed)
+{
+    struct stat old, new;
+    if (a->planners || a->leave_out || a->quick || a->lengths)
+        return usage_error(&subcommand_lab,
+                           "--repeat: found --planner, --padded, --only, --quick or --lengths; "
+                           "expected none, because the record has them");
+    *record = lab_read_record(a->repeat, sealed);
+    if (!*record || !lab_take_record(a, a->repeat, *record))
+        return FAILED;
+    if (a->record && !stat(a->repeat, &old) && !stat(a->record, &new) && old.st_ino == new.st_ino &&
+        old.st_dev == new.st_dev)
+        return usage_error(&subcommand_lab,
+                           "--repeat: found the record %s as a file to write; expected "
+                           "another --record or --out",
+                           a->repeat);
+    return GOOD;
+}
+
 static int run_lab(int argc, char **argv)
 {
-    lab_run r = { .started = seconds_now() };
-    char *command = command_line("weft lab", argc, argv);
+    lab_run r = { .started = seconds_now(), .notes = { json_array(), json_array(), json_array() } };
+    json_t *was = NULL;
+    bool sealed = true;
+    char path[4096], *command = command_line("weft lab", argc, argv);
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status = usage_error(&subcommand_lab,
                              "found \"%.60s\"; expected options only; give planners with --planner", argv[0]);
+    if (!status && r.asked.out && !r.asked.record)
+        r.asked.record = next_to_page(&r, "-record.json", path);
+    if (!status && r.asked.repeat)
+        status = take_record(&r.asked, &was, &sealed);
     if (!status &&
         (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))
         status = USAGE;
@@ -266,9 +325,10 @@ static int run_lab(int argc, char **argv)
         sigaction(SIGINT,
                   &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART },
                   NULL);
-        status = run_all(&r, command);
-        free_run(&r);
+        status = run_all(&r, command, was, sealed);
     }
+    free_run(&r);
+    json_decref(was);
     free(command);
     return status;
 }
@@ -276,10 +336,11 @@ static int run_lab(int argc, char **argv)
 const subcommand subcommand_lab = {
     .name = "lab",
     .about = "runs experiments on planners with a small language model and writes a page",
-    .usage = "--corpus NAME --planner PLANNER.. --out FILE.html [OPTION]..",
+    .usage = "--corpus NAME --planner PLANNER.. --out FILE.html [OPTION].. | --repeat FILE.json",
     .details = "Measures times, exactness, contamination, gradients, hard instances and learning for each "
                "planner.\n"
-               "Writes a page, and FILE-times.jsonl with every measurement.\n",
+               "Writes a page, FILE-times.jsonl with every measurement, and FILE-record.json, which\n"
+               "--repeat repeats.\n",
     .options = options,
     .run = run_lab
 };

@@ -60,7 +60,7 @@ static bool put_real(const subcommand *s, const option *o, const char *text, dou
            false;
 }
 
-static bool put(const subcommand *s, const option *o, const char *value, void *to)
+bool set_option(const subcommand *s, const option *o, const char *value, void *to)
 {
     char *field = (char *)to + o->field;
     const char *before;
@@ -121,7 +121,7 @@ int read_options(const subcommand *s, void *to, int *argc, char **argv)
             const char *value = o ? value_of(s, o, *argc, argv, &index) : NULL;
             if (!o)
                 return no_such_option(s, argv[index]);
-            if (!value || !put(s, o, value, to))
+            if (!value || !set_option(s, o, value, to))
                 return USAGE;
         }
     }

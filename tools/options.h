@@ -36,6 +36,8 @@ typedef struct option {
 /* Reads the options among the arguments into the fields of `to`; "--" ends them. Moves the other arguments to
  * the front of argv and sets *argc to their number. Returns GOOD or USAGE. */
 int read_options(const subcommand *, void *to, int *argc, char **argv);
+/* Sets the field of one option. Returns false after a printed error. */
+bool set_option(const subcommand *, const option *, const char *value, void *to);
 void print_options(const subcommand *, FILE *);
 /* Prints "weft: NAME: text; see weft NAME --help" and returns USAGE. */
 __attribute__((format(printf, 2, 3))) int usage_error(const subcommand *, const char *format, ...);

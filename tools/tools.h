@@ -30,6 +30,22 @@ void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
 /* Flushes stdout and returns status, or prints an error and returns FAILED if a write failed. */
 int finish_output(const char *name, int status);
+/* Name of the compiler of this file. */
+#ifdef __clang__
+#define COMPILER __VERSION__ /* begins with its name */
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+/* ---- sha256.c ---- */
+typedef struct { uint32_t state[8]; uint64_t bytes; unsigned char block[64]; } sha256;
+#define SHA256_START \
+    { .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, \
+                 0x5be0cd19 } }
+/* Adds bytes to a hash, or numbers of 4 bytes each, the lowest first. */
+void sha256_add_bytes(sha256 *, const void *, size_t n);
+void sha256_add(sha256 *, const int32_t *, int64_t n);
+/* Ends a hash, writes it as 64 digits, and returns text. */
+const char *sha256_end(sha256 *, char text[65]);
 /* ---- measure.c ---- */
 /* Returns seconds of a monotonic clock. Only differences have a meaning. */
 double seconds_now(void);

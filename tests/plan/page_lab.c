@@ -52,12 +52,21 @@ static bool write_lab(const int32_t *len, int64_t n)
         good = make(t + k, texts[k], len, n) && lab_begin_plan(plan + k, t + k, len, n, 3);
         learn(plan + k, k);
     }
-    return good && write_page("measured.html",
-                              &(lab){ "a corpus & its \"name\" <b>\xC3\xA9\xFF\x01", n, len, plan, PLANS,
-                                      "weft lab 'it''s'", "0", "1, 2, 3", "reference, 1 thread", "2026-11-24",
-                                      exact, contamination, adversary, cost, 2, 2, 3, 4,
-                                      "ms = .02 steps + .001 tokens\nheld out: 12 % in the median",
-                                      NULL, 1.85, NULL, NULL, "CPU time was 93 % of the wall time" });
+    const lab measured = { "a corpus & its \"name\" <b>\xC3\xA9\xFF\x01", n, len, plan, PLANS,
+                           "weft lab 'it''s'", "0", "1, 2, 3", "reference, 1 thread", "2026-11-24",
+                           exact, contamination, adversary, cost, 2, 2, 3, 4,
+                           "ms = .02 steps + .001 tokens\nheld out: 12 % in the median",
+                           NULL, 1.85, NULL, NULL, "CPU time was 93 % of the wall time" };
+    json_t *record = json_pack("{s:{s:s},s:{s:s,s:i,s:i,s:i,s:i,s:i,s:s},s:{s:i,s:f,s:i,s:f,s:i,s:i,s:i,"
+                               "s:i},s:{s:s,s:s}}", "weft", "version", "0", "corpus", "name", "a | corpus_*",
+                               "sequences", 200, "tokens", 4000, "held_out_sequences", 10, "held_out_tokens",
+                               123, "classes", 64, "sha256", "00ff", "options", "hidden", 64, "dropout", .1,
+                               "update", 1024, "lr", .005, "epochs", 2, "seeds", 3, "rounds", 5, "threads", 1,
+                               "machine", "cpu", "a <CPU>", "instructions", "ref");
+    good = good && write_page("measured.html", &measured) &&
+           write_paper("measured.md", &measured, record, "a record.json");
+    json_decref(record);
+    return good;
 }
 
 static weft_status page(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)

@@ -38,15 +38,17 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
         return say_failure("lab: %s: %s", instances[instance].name, weft_plan_message());
     int64_t bound = f.l1 > f.l2 ? f.l1 : f.l2;
     double b = (double)bound;
-    r->page.adversary[r->page.adversaries++] =
-        (lab_adversary){ .instance = instances[instance].name,
-                         .planner = planners[planner].name,
-                         .rows = f.rows,
-                         .bound = bound,
-                         .ratio = bound ? (double)f.rows / b : 1,
-                         .guarantee = bound && planners[planner].times > 0 ?
-                                          planners[planner].times + planners[planner].plus / b :
-                                          0 };
+    lab_adversary *a = r->page.adversary + r->page.adversaries++;
+    *a = (lab_adversary){ .instance = instances[instance].name,
+                          .planner = planners[planner].name,
+                          .rows = f.rows,
+                          .bound = bound,
+                          .ratio = bound ? (double)f.rows / b : 1,
+                          .guarantee = bound && planners[planner].times > 0 ?
+                                           planners[planner].times + planners[planner].plus / b :
+                                           0 };
+    NOTE_TEXT(r, "adversaries", a->planner, "instance", a->instance, { "rows", (double)f.rows },
+              { "bound", b });
     weft_plan_free(&p);
     return true;
 }

@@ -48,7 +48,8 @@ bool lab_compare_costs(lab_run *r)
         if (ok)
             note(r, i, t + i, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
-            r->page.plan[i].predicted_ms = p.ms;
+            NOTE(r, "predicted_pass", r->made[i].text,
+                 { "predicted_ms", r->page.plan[i].predicted_ms = p.ms });
     }
     for (int i = 0; i < r->asked.planners; i++)
         close_run(&t[i].run);

@@ -102,6 +102,10 @@ bool lab_read(lab_run *r)
     weft_dataset all;
     if (!read_corpus(r->asked.corpus, &all))
         return false;
+    sha256 s = SHA256_START;
+    sha256_add(&s, all.len, all.n);
+    sha256_add(&s, all.ints, all.ints && all.n ? all.offset[all.n] : 0);
+    sha256_end(&s, r->corpus);
     if (!all.ints)
         draw_tokens(&all);
     bool ok = count_classes(r, &all);

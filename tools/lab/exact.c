@@ -146,7 +146,8 @@ bool lab_contaminate(lab_run *r)
         lab_progress(r, "contamination by %s", c->name);
         ok = contaminate_plan(r, r->of_few + i, &d, before, after, c);
         r->page.contaminations += c->changed > 0;
-        write_contamination(r, c);
+        if (!lab_stops(r)) /* all sequences were changed */
+            write_contamination(r, c);
     }
     ok = ok && (lab_stops(r) || contaminate_control(r, &d, before, after));
     free(before), free(after);

@@ -93,13 +93,8 @@ static void finish_moments(lab_run *r, int i, const moments *g)
             r->page.plan[i].bias = bias;
             r->page.plan[i].noise = noise;
         }
-        weft_journal_text(r->times, "experiment", "gradient");
-        weft_journal_text(r->times, "planner", r->made[i].text);
-        weft_journal_text(r->times, "mean_of", name_of_mean[mean]);
-        weft_journal_number(r->times, "bias", bias);
-        weft_journal_number(r->times, "noise", noise);
-        weft_journal_number(r->times, "batches", n);
-        weft_journal_line_end(r->times);
+        NOTE_TEXT(r, "gradient", r->made[i].text, "mean_of", name_of_mean[mean], { "bias", bias },
+                  { "noise", noise }, { "batches", n });
     }
 }
 

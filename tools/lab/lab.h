@@ -2,6 +2,7 @@
  * value is NaN, NULL or 0. The page prints "-" for it, or a sentence that it is missing. */
 #ifndef WEFT_TOOLS_LAB_H
 #define WEFT_TOOLS_LAB_H
+#include <jansson.h>
 #include <math.h>
 #include "tools/plan/verdict.h"
 
@@ -63,4 +64,7 @@ typedef struct {
 bool lab_begin_plan(lab_plan *, const planned *, const int32_t *len, int64_t n, int epochs);
 /* page.c: writes one self-contained HTML file, atomically. Equal numbers give equal bytes. */
 bool write_page(const char *path, const lab *);
+/* paper.c: writes a report in Markdown, and its pictures next to it. record: facts of the method.
+ * record_path: of the command that repeats the run, or NULL. */
+bool write_paper(const char *path, const lab *, const json_t *record, const char *record_path);
 #endif

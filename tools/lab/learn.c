@@ -154,7 +154,7 @@ static bool learn(run *u)
     return ok;
 }
 
-static int64_t update_of(const lab_run *r)
+int64_t lab_update_of(const lab_run *r)
 {
     int64_t update = 1024;
     for (int i = 0; i < r->asked.planners; i++)
@@ -175,7 +175,7 @@ bool lab_learn(lab_run *r)
     for (int s = 0; s < r->asked.seeds && ok; s++)
         for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
             lab_progress(r, "learning, seed %d of %d: %s", s + 1, (int)r->asked.seeds, r->made[i].text);
-            run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
+            run u = { .lab = r, .planner = i, .seed = s, .update = r->asked.update };
             ok = learn(&u);
             r->page.plan[i].curves = r->curve[i][s].n ? s + 1 : r->page.plan[i].curves;
         }

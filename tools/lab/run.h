@@ -11,9 +11,9 @@ enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
 
 /* The options. padded: batches of this planner run padded. limit: maximal number of sequences. update: tokens
  * of an update; 0: chosen. target: bits a token that end the learning; 0: none. from: a file of plans or
- * NULL. lengths: print the lengths only. */
+ * NULL. lengths: print the lengths only. record, report: files to write or NULL. repeat: a record or NULL. */
 typedef struct {
-    const char *corpus, *out, *from;
+    const char *corpus, *out, *from, *record, *report, *repeat;
     bool lengths;
     char *planner[MOST_PLANNERS];
     bool padded[MOST_PLANNERS];
@@ -24,9 +24,13 @@ typedef struct {
     unsigned leave_out;                         /* one bit for each experiment, in their order */
 } lab_asked;
 
+/* Results by their cause, see record.h. */
+typedef enum { LAB_COUNTED, LAB_COMPUTED, LAB_TIMED, LAB_SECTIONS } lab_section;
+
 /* A run. Each sequence ends with an end token. held: sequences for testing. few: a part of train, for
  * frequent experiments; few_of [few.n]: their numbers in train. label [planners]: names of padded plans, or
- * NULL. made [planners]: plans of train; of_few [planners]: plans of few. page: results. */
+ * NULL. made [planners]: plans of train; of_few [planners]: plans of few. named: planners without those of
+ * --from. corpus: its SHA-256. notes: lists of results. page: results. */
 typedef struct {
     lab_asked asked;
     weft_dataset train, held, few;
@@ -39,6 +43,9 @@ typedef struct {
     lab_curve (*curve)[SEEDS];
     lab_point (*point)[SEEDS][POINTS + 1];
     weft_journal *times;
+    json_t *notes[LAB_SECTIONS];
+    char corpus[65];
+    int named;
     double started, cpu, wall;                  /* cpu, wall: seconds of the timed passes */
 } lab_run;
 
@@ -49,14 +56,19 @@ void lab_progress(const lab_run *, const char *format, ...) __attribute__((forma
 void lab_progress_at(const lab_run *, double share);
 /* Clears the line of progress, before other output. */
 void lab_end_progress(void);
-/* times.c: writes a line to the file of single measurements. */
+/* Writes the names of the experiments that are not left out, with commas between, and returns text. */
+const char *lab_experiments(unsigned leave_out, char text[200]);
+/* record.c: writes a line to the file of single measurements, and adds its numbers to the record. key, text:
+ * another member, or NULL. */
 typedef struct {
     const char *name;
     double value;
 } lab_number;
-void lab_note(const lab_run *, const char *experiment, const char *planner, const lab_number *, int n);
-#define NOTE(r, experiment, planner, ...)                                 \
-    lab_note(r, experiment, planner, (const lab_number[]){ __VA_ARGS__ }, \
+void lab_note(const lab_run *, const char *experiment, const char *planner, const char *key, const char *text,
+              const lab_number *, int n);
+#define NOTE(r, experiment, planner, ...) NOTE_TEXT(r, experiment, planner, NULL, NULL, __VA_ARGS__)
+#define NOTE_TEXT(r, experiment, planner, key, text, ...)                            \
+    lab_note(r, experiment, planner, key, text, (const lab_number[]){ __VA_ARGS__ }, \
              (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
 /* Prints the error of a model and returns false. */
 bool lab_refuse(const char *planner, weft *w);
@@ -65,6 +77,8 @@ lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
 /* data.c: reads the corpus, removes duplicates and holds out every twentieth sequence. */
 bool lab_read(lab_run *);
 void lab_free_data(lab_run *);
+/* learn.c: returns the tokens of an update. */
+int64_t lab_update_of(const lab_run *);
 /* plans.c: fills made and of_few, by the planners and from the file, with all results that need no run. */
 bool lab_make_plans(lab_run *);
 void lab_free_plans(lab_run *);

@@ -20,15 +20,6 @@ static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
     return 1e3 * took;
 }
 
-void lab_note(const lab_run *r, const char *experiment, const char *planner, const lab_number *number, int n)
-{
-    weft_journal_text(r->times, "experiment", experiment);
-    weft_journal_text(r->times, "planner", planner);
-    for (int i = 0; i < n; i++)
-        weft_journal_number(r->times, number[i].name, number[i].value);
-    weft_journal_line_end(r->times);
-}
-
 static void add_time(lab_run *r, int i, int round, double ms, double *all)
 {
     all[round] = ms;

@@ -75,7 +75,7 @@ static weft_curve mark_at(mark *m, const char *name, double value, double top)
     return (weft_curve){ .name = m->name, .n = 2, .x = m->x, .y = m->y };
 }
 
-static void put_histogram(page *p, const counted *c)
+static void draw_histogram(page *p, const counted *c)
 {
     page_bars bars = { .n = 0 };
     double top = 0;
@@ -93,7 +93,6 @@ static void put_histogram(page *p, const counted *c)
         curves[n++] = mark_at(marks + MARKS, "mean", c->mean, top);
     for (int i = 0; i < capacities_; i++)
         curves[n++] = mark_at(marks + i, "capacity", (double)capacity[i], top);
-    put(p, "<div class=\"figures\">\n");
     put_chart(
         p, CHART_HEIGHT, "Histogram of lengths",
         &(weft_chart){
@@ -103,7 +102,14 @@ static void put_histogram(page *p, const counted *c)
     put(p, "Number of sequences by length, in bars of about equal width on a logarithmic axis. Lines: "
            "the mean, and the capacities of the plans.");
     end_figure(p);
-    put(p, "</div>\n");
+}
+
+void draw_lengths(page *p)
+{
+    counted c = { 0 };
+    count_lengths(p->lab, &c);
+    if (c.longest)
+        draw_histogram(p, &c);
 }
 
 static void fill_lengths(const lab *l, int i, page_row *row)
@@ -123,8 +129,10 @@ void put_lengths(page *p)
     count_lengths(p->lab, &c);
     put_table(p, "Lengths in tokens. sd: standard deviation. 99 %: the 99th percentile.", "corpus", 1,
               fill_lengths, NULL);
-    if (c.longest)
-        put_histogram(p, &c);
-    else
+    if (c.longest) {
+        put(p, "<div class=\"figures\">\n");
+        draw_histogram(p, &c);
+        put(p, "</div>\n");
+    } else
         put_missing(p, "No sequence has a token, so there is no histogram");
 }

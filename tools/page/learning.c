@@ -42,11 +42,20 @@ static int longest(const lab_plan *l)
     return n;
 }
 
+double last_loss(const lab_plan *l)
+{
+    double x, loss[3] = { LAB_NONE, LAB_NONE, LAB_NONE };
+    if (longest(l))
+        join_seeds(l, measures, longest(l) - 1, &x, loss);
+    return loss[1];
+}
+
 enum { MOST = 64 }; /* plans that are drawn */
 
 /* Draws the mean of each plan and a band from the least to the largest loss. Its number marks the end. */
-static void draw(page *p, const measure *m)
+void draw_learning(page *p, int which)
 {
+    const measure *m = measures + which;
     int plans = p->lab->plans < MOST ? p->lab->plans : MOST, most = 1;
     char name[MOST][12];
     weft_curve curve[2 * MOST];
@@ -69,7 +78,8 @@ static void draw(page *p, const measure *m)
               &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
               "One line for each plan: the mean over its seeds. The plan's number is at the end of the "
               "line.");
-    put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum.", m->title);
+    put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum. Numbers are those of the "
+           "table.", m->title);
     end_figure(p);
     free(number);
 }
@@ -157,6 +167,6 @@ void put_learning(page *p)
         put_table(p, caption, "planner", p->lab->plans, fill_target, NULL);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < 3; i++)
-        draw(p, measures + i);
+        draw_learning(p, i);
     put(p, "</div>\n");
 }

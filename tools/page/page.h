@@ -4,18 +4,21 @@
 #include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 
-/* figures: figures and tables so far, for unique names. */
+/* figures: figures and tables so far, for unique names. paper: path of a report in Markdown, whose pictures
+ * are files next to it; NULL: the page. failed: a picture was not written. */
 typedef struct {
     weft__svg svg;
     const lab *lab;
+    const char *paper;
     int figures;
+    bool failed;
 } page;
 enum { PAGE_COLOURS = 8, PAGE_MULTIPLES = 12 };  /* small charts of a section at most: one a plan */
 
 /* ---- text ---- */
 /* Writes markup, as printf; never a user's text. */
 #define put(p, ...) weft__svg_put(&(p)->svg, __VA_ARGS__)
-/* Writes a user's text, escaped; "-" for NULL. */
+/* Writes a user's text, escaped for HTML or Markdown; "-" for NULL. */
 void put_text(page *, const char *text);
 /* Writes a number with a comma at each thousand and that many decimals; "-" for NaN. */
 void put_real(page *, double, int digits);
@@ -86,8 +89,15 @@ void put_box(page *, const char *class_, double x, double top, double width, dou
 /* Judges the plans by measured times, or else by costs or cells. The caller frees v->plan. Returns false
  * after a printed error. */
 bool judge_lab(const lab *, verdict *);
-/* Writes which plan to take, and why. */
+/* Writes which plan to take, and why; put_advice: only that. */
 void put_verdict(page *);
+void put_advice(page *);
+/* Draw one figure, or nothing without its numbers. measure 0: tokens, 1: updates, 2: seconds. */
+void draw_lengths(page *);
+void draw_steps(page *);
+void draw_learning(page *, int measure);
+/* Returns the mean loss at the end of learning over the seeds, or NaN. */
+double last_loss(const lab_plan *);
 void put_lengths(page *);
 void put_layouts(page *);
 void put_planners(page *);

@@ -16,7 +16,7 @@ void begin_image(page *p, double height, const char *title, const char *descript
 }
 
 void end_image(page *p) { put(p, "</svg>\n<figcaption>"); }
-void end_figure(page *p) { put(p, "</figcaption>\n</figure>\n"); }
+void end_figure(page *p) { put(p, p->paper ? "*\n\n" : "</figcaption>\n</figure>\n"); }
 
 void begin_data(page *p, const char *heads)
 {
@@ -86,10 +86,27 @@ void put_box(page *p, const char *class_, double x, double top, double width, do
     weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
 
+/* Writes a chart as a file named after the report and the title, and links it, up to the opened caption. */
+static void put_file(page *p, const char *title, const weft_chart *chart)
+{
+    char path[4096];
+    size_t n = strlen(p->paper), stem = n > 3 && !strcmp(p->paper + n - 3, ".md") ? n - 3 : n;
+    snprintf(path, sizeof path, "%.*s-%s.svg", stem < 4000 ? (int)stem : 4000, p->paper, title);
+    for (char *c = path + (stem < 4000 ? stem : 4000); *c; c++)
+        *c = *c == ' ' ? '-' : *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
+    p->failed = weft_plot_lines(path, title, chart, 1, 0) != WEFT_OK || p->failed;
+    const char *slash = strrchr(path, '/');
+    put(p, "![%s](<%s>)\n\n*", title, slash ? slash + 1 : path);
+}
+
 void put_chart(page *p, double height, const char *title, const weft_chart *c, const char *format, ...)
 {
     char description[400];
     va_list list;
+    if (p->paper) {
+        put_file(p, title, c);
+        return;
+    }
     va_start(list, format);
     vsnprintf(description, sizeof description, format, list);
     va_end(list);

@@ -3,7 +3,27 @@
 #include <string.h>
 #include "tools/page/page.h"
 
-void put_text(page *p, const char *text) { weft__svg_escaped(&p->svg, text ? text : "-"); }
+/* Writes a character at a time, with a backslash before those that mean something in Markdown. */
+static void put_markdown(page *p, const char *text)
+{
+    while (*text) {
+        char character[5] = "";
+        int n = weft__utf8_character(text);
+        memcpy(character, text, n ? (size_t)n : 1);
+        if (strchr("\\|*_`[]#", *text))
+            put(p, "\\");
+        weft__svg_escaped(&p->svg, *text == '\n' ? " " : character);
+        text += n ? n : 1;
+    }
+}
+
+void put_text(page *p, const char *text)
+{
+    if (p->paper)
+        put_markdown(p, text ? text : "-");
+    else
+        weft__svg_escaped(&p->svg, text ? text : "-");
+}
 
 void put_plan(page *p, int plan)
 {
@@ -16,7 +36,7 @@ void put_plan(page *p, int plan)
         n = n < sizeof part ? n : sizeof part - 1;
         snprintf(part, sizeof part, "%.*s", (int)n, name);
         put_text(p, part);
-        put(p, "%s", name[n] ? "<wbr/>" : "");
+        put(p, "%s", name[n] && !p->paper ? "<wbr/>" : "");
     }
 }
 
@@ -62,13 +82,40 @@ static void put_cell(page *p, const page_cell *c, bool bold)
     put(p, "%s</td>", bold || c->bad ? "</strong>" : "");
 }
 
+static void put_name(page *p, const page_row *row)
+{
+    if (row->name)
+        put_text(p, row->name);
+    else
+        put_plan(p, row->plan);
+}
+
+/* The cells are numbers, written as on the page. */
+static void put_markdown_table(page *p, const char *first_head, const page_row *row, int rows)
+{
+    put(p, "\n| %s |", first_head);
+    for (int k = 0; k < row->n; k++)
+        put(p, " %s |", row->cell[k].head);
+    put(p, "\n| --- |");
+    for (int k = 0; k < row->n; k++)
+        put(p, " ---: |");
+    for (int i = 0; i < rows; i++) {
+        put(p, "\n| ");
+        put_name(p, row + i);
+        for (int k = 0; k < row->n; k++) {
+            const char *bold = row[i].cell[k].value == best_of(row, rows, k) ? "**" : "";
+            put(p, " | %s", bold);
+            put_real(p, row[i].cell[k].value, row[i].cell[k].digits);
+            put(p, "%s", bold);
+        }
+        put(p, " |");
+    }
+}
+
 static void put_row(page *p, const page_row *row, int rows, int i)
 {
     put(p, "<tr><th scope=\"row\">");
-    if (row[i].name)
-        put_text(p, row[i].name);
-    else
-        put_plan(p, row[i].plan);
+    put_name(p, row + i);
     put(p, "</th>");
     for (int k = 0; k < row[i].n; k++)
         put_cell(p, row[i].cell + k, row[i].cell[k].value == best_of(row, rows, k));
@@ -86,6 +133,12 @@ void put_table(page *p, const char *caption, const char *first_head, int rows,
     int name = ++p->figures;
     for (int i = 0; i < rows; i++)
         row[i].plan = i, fill(p->lab, i, row + i);
+    if (p->paper) {
+        put_markdown_table(p, first_head, row, rows);
+        put(p, "\n\n%s\n", caption);
+        free(row);
+        return;
+    }
     put(p,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n<caption "
         "id=\"t%d\"><span>%s</span></caption>\n<thead><tr><th scope=\"col\">%s</th>",

@@ -51,28 +51,36 @@ static void fill_best(const lab *l, int i, page_row *row)
             CELL("steps", (double)j->made->figures.steps, 0, 0), { "ties", .text = j->tied ? "yes" : "no" });
 }
 
+void put_advice(page *p)
+{
+    const verdict *v = p->lab->verdict;
+    const char *end = p->paper ? "\n\n" : "</p>\n", *begin = p->paper ? "" : "<p>";
+    if (v->chosen >= 0) {
+        put(p, p->paper ? "**Take " : "<strong>Take ");
+        put_plan(p, v->chosen);
+        put(p, p->paper ? "**: " : "</strong>: ");
+    }
+    put_text(p, v->why);
+    put(p, ".%s", end);
+    if (v->chosen < 0)
+        return;
+    put(p, "%s", begin);
+    put_text(p, v->cost);
+    put(p, "%s%s", end, begin);
+    put_text(p, v->sure);
+    put(p, "%s", end);
+}
+
 void put_verdict(page *p)
 {
     const verdict *v = p->lab->verdict;
     put(p, "<p id=\"verdict\">");
-    if (v->chosen >= 0) {
-        put(p, "<strong>Take ");
-        put_plan(p, v->chosen);
-        put(p, "</strong>: ");
-    }
-    put_text(p, v->why);
-    put(p, ".</p>\n");
-    if (v->chosen < 0)
-        return;
-    put(p, "<p>");
-    put_text(p, v->cost);
-    put(p, "</p>\n<p>");
-    put_text(p, v->sure);
-    put(p, "</p>\n");
-    put_table(
-        p,
-        "The plan to take, then the others by time, or by cells without times. ms: of a pass over the "
-        "corpus, with its range. Memory: cells of the largest batch. Disturbance: of gradients. Ties: as "
-        "good as the fastest within the error.",
-        "planner", v->n < BEST ? v->n : BEST, fill_best, NULL);
+    put_advice(p);
+    if (v->chosen >= 0)
+        put_table(
+            p,
+            "The plan to take, then the others by time, or by cells without times. ms: of a pass over the "
+            "corpus, with its range. Memory: cells of the largest batch. Disturbance: of gradients. Ties: as "
+            "good as the fastest within the error.",
+            "planner", v->n < BEST ? v->n : BEST, fill_best, NULL);
 }

@@ -14,11 +14,6 @@ extern char **environ;
 #else
 #define LIBC "<libc>, %s\n", "another C library"
 #endif
-#ifdef __clang__
-#define COMPILER "" /* __VERSION__ begins with its name */
-#else
-#define COMPILER "gcc "
-#endif
 
 static void report(const char *key, const char *value)
 {
@@ -82,7 +77,7 @@ static void env(char **unused)
     emit("{");
     report("weft", weft_version());
     report("weft_real", sizeof(weft_real) == 4 ? "float" : "double");
-    report("compiler", COMPILER __VERSION__);
+    report("compiler", COMPILER);
     report_machine();
     report("device", weft_ok(w) ? weft_device_name(w) : weft_error_message(w));
     emit("<threads>threads          %d\n", (int64_t)weft_threads(w));
