@@ -7,9 +7,7 @@
 /* ---- packings ---- */
 void room_clear(room *r)
 {
-    for (int k = 0; k < 5; k++)
-        for (int i = 0; i <= ROOM; i++)
-            r->memory[k][i] = -1;
+    memset(r->memory, -1, sizeof r->memory);
     r->p = (packing){ -1,           -1,           -1,           r->memory[0],
                       r->memory[1], r->memory[2], r->memory[3], r->memory[4] };
 }

@@ -280,9 +280,9 @@ void *answer_function(const char *name)
  * optimisation all variables are on the stack. */
 void __attribute__((noinline)) answer_paint(void)
 {
-    volatile char *top = __builtin_frame_address(0);
-    for (volatile char *p = top - PAINTED; p < top; p++)
-        *p = 0x7E;
+    volatile uint64_t *top = __builtin_frame_address(0);
+    for (volatile uint64_t *p = top - PAINTED / sizeof *top; p < top; p++)
+        *p = 0x7E7E7E7E7E7E7E7E;
 }
 
 static void limit(int what, rlim_t soft, rlim_t hard)
