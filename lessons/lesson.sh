@@ -5,7 +5,7 @@
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
-#   lesson.sh solutions DIR     copies solutions, checks and wrong answers to DIR, for teachers (source tree only)
+#   lesson.sh solutions DIR     copies solutions, checks, wrong answers and answers to the questions to DIR, for teachers (source tree only)
 #   lesson.sh answers N DIR     writes the solution and the wrong answers of wrong.txt to DIR (source tree only)
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
@@ -388,6 +388,7 @@ solutions() {                           # DIR
         mkdir -p "$into" && branch_of "$d" solved | tail -n +2 >"$into/solution.c" || return 1
         for file in "$d"/{check.c,wrong.txt,mistakes.def}; do [ ! -f "$file" ] || cp "$file" "$into" || return 1; done
     done
+    cp "$here/answers.md" "$to" || return 1
     echo "solutions of the lessons: $to"
 }
 
