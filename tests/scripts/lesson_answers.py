@@ -15,7 +15,7 @@ for folder in folders:
     n, text = int(folder.name[:2]), (folder / "lesson.md").read_text()
     part = re.search(r"(?ms)^## Questions\n(.*?)(?=^[^-\s]|\Z)", text)[1]
     asked = [" ".join(q.split()) for q in re.split(r"(?m)^- ", part)[1:]]
-    given = [" ".join(a.split()) for a in answers_of.pop(n, "").strip().split("\n\n") if a]
+    given = [" ".join(a.split()) for a in re.split(r"(?m)^- ", answers_of.pop(n, ""))[1:]]
     questions += len(asked)
     if len(asked) != len(given):
         wrong.append(f"lesson {n} has {len(asked)} questions, but {len(given)} answers")
