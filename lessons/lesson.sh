@@ -5,7 +5,7 @@
 #   lesson.sh run N [FILE]      compiles FILE (default: the empty exercise), prints numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in its own process, and writes DIR/grades.csv, .json and .xml
 #   lesson.sh package DIR       copies the lessons to DIR for students, without solutions, wrong answers and sources of the checks
-#   lesson.sh solutions DIR     copies solutions, checks and wrong answers to DIR, for teachers (source tree only)
+#   lesson.sh solutions DIR     copies solutions, checks, wrong answers and answers to the questions to DIR, for teachers (source tree only)
 #   lesson.sh answers N DIR     writes the solution and the wrong answers of wrong.txt to DIR (source tree only)
 #   lesson.sh all               checks the course: solutions pass, empty exercises and the answers of wrong.txt get their hints, numbers
 #                               and pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
@@ -58,9 +58,19 @@ fi
 # If the compiler can do it, answers have sanitizers, and a pattern in uninitialised variables.
 pattern=() sanitize=() as_depends=()
 try() { echo 'int main(void) { return 0; }' | "$cc" "$@" -x c -o "$work/try" - >/dev/null 2>&1 && "$work/try" >/dev/null 2>&1; }
+# Writes assembly with the other pattern in uninitialised variables: positive numbers instead of negative ones and NaN.
+positive() {
+    sed -E 's/-16843010\b/2122219134/; s/-72340172838076674\b/9114861777597660798/; /movw/s/\$-258\b/$32382/
+        /^\.LC/,/^[^.\t]|^\t\.[sat]/s/(\.byte\t)-2$/\1126/; /\$254, %esi/{N;N;/call\s+memset/s/\$254/$126/}' "$1"
+}
+has_patterns() {                        # whether `positive` knows the code of this compiler
+    echo 'int main(int n, char **a) { int i; long l; double d, e[3], f[90], g[n + 1]; return !(i > 0 && l > 0 && d > 0 && e[2] > 0 && f[80] > 0 && g[1] > 0); }' |
+        "$cc" -O0 "${pattern[@]}" ${sanitize[@]+"${sanitize[@]}"} -w -S -x c -o "$work/try.s" - && positive "$work/try.s" >"$work/is.s" &&
+        "$cc" ${sanitize[@]+"${sanitize[@]}"} -o "$work/try" "$work/is.s" && "$work/try"
+} >/dev/null 2>&1
 find_sanitizers() {
     local missing=()
-    export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:max_malloc_fill_size=0:detect_stack_use_after_return=0
+    export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:max_malloc_fill_size=0:detect_stack_use_after_return=0:malloc_context_size=0:quarantine_size_mb=16
     export UBSAN_OPTIONS=print_stacktrace=0
     if try -ftrivial-auto-var-init=pattern -fsanitize=address,undefined; then
         pattern=(-ftrivial-auto-var-init=pattern) sanitize=(-fsanitize=address,undefined)
@@ -81,6 +91,10 @@ set_up() {                              # the command's ARGUMENT..
         exec "$work/box" alone bash "$here/lesson.sh" "$command" "$@"
     fi
     find_sanitizers
+    patterns=
+    if [ ${#pattern[@]} != 0 ] && has_patterns; then patterns=yes; fi
+    libc=(-lm)                          # the program has loaded libc, so an answer is linked without it, which is three times as fast
+    if echo 'int x;' | "$cc" -shared -nostdlib -x c -o "$work/try" - -lgcc -lm >/dev/null 2>&1; then libc=(-nostdlib -lgcc -lm); fi
     missing=$("$work/box" has)
     [ -z "$missing" ] || sed 's/^/note: not prevented: /' <<<"$missing" >&2
     compiler=$(realpath -- "$(command -v "$cc")") readable=(/usr/{lib,lib32,lib64,libexec,include,bin} /usr/local/{lib,include,bin} /lib /lib64 /bin /etc/ld.so.cache /Library "$headers")
@@ -140,8 +154,17 @@ foreign_header() {                      # JOB INCLUDE: prints the first other fi
     done | head -n 1
 }
 complaint() { grep -m 1 -iE 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
-compile() {                             # LESSON FILE JOB FLAG..: makes JOB/answer.so, or sets `verdict`
-    local n rc other include wraps patience=$((seconds > 20 ? seconds : 20)) job=$3
+boxed() {                               # LESSON JOB COMMAND..: runs a part of the compiler in JOB
+    local job=$2
+    (cd "$job" || exit 1
+     ulimit -c 0 -t "$patience" -v 4000000 -f 200000
+     export TMPDIR=$job
+     exec timeout -k 1 "$patience" "$work/box" files "${readable[@]}" "$work/$(number "$1")/include" -- . /dev/null -- "${@:3}"
+     ) </dev/null >>"$job/log" 2>&1
+}
+# Makes JOB/answer.so, or sets `verdict`. Uninitialised variables are negative or NaN, the second time positive.
+compile() {                             # LESSON FILE JOB [again]
+    local n rc other include wraps patience=$((seconds > 20 ? seconds : 20)) job=$3 from=answer.s
     n=$(number "$1") include=$work/$(number "$1")/include
     mapfile -t wraps <"$work/$n/wraps"
     verdict=
@@ -149,13 +172,15 @@ compile() {                             # LESSON FILE JOB FLAG..: makes JOB/answ
         mkdir -p "$job/in" && head -c 1000001 "$2" >"$job/$n.c" && mkfifo "$job/reply"
         if [ "$(wc -c <"$job/$n.c")" -gt 1000000 ]; then verdict="it is longer than a megabyte"; return 1; fi
     fi
-    (cd "$job" || exit 1
-     ulimit -c 0 -t "$patience" -v 4000000 -f 200000
-     export TMPDIR=$job
-     exec timeout -k 1 "$patience" "$work/box" files "${readable[@]}" "$include" -- . /dev/null -- \
-         "$cc" "${flags[@]}" -DWEFT_DOUBLE "${@:4}" ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" -I"$headers" -fPIC -fno-omit-frame-pointer -MD -MF depends ${as_depends[@]+"${as_depends[@]}"} \
-         -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so "$n.c" -lm
-     ) </dev/null >"$job/log" 2>&1
+    : >"$job/log"
+    if [ $# -gt 3 ] && [ -n "$patterns" ]; then
+        from=positive.s
+        [ -s "$job/$from" ] || positive "$job/answer.s" >"$job/$from"
+    else
+        [ $# = 3 ] || local pattern=()
+        boxed "$1" "$job" "$cc" "${flags[@]}" -O0 -DWEFT_DOUBLE ${pattern[@]+"${pattern[@]}"} ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" -I"$headers" -fPIC -fno-omit-frame-pointer \
+            -MD -MF depends -S -o answer.s "$n.c"
+    fi && boxed "$1" "$job" "$cc" ${as_depends[@]+"${as_depends[@]}"} -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so $from "${libc[@]}"
     rc=$?
     case $rc in 124|137|152|153) verdict="it does not compile within $patience s, 4 GB of memory and 200 MB of disk"; return 1 ;; esac
     if [ $rc != 0 ]; then
@@ -217,7 +242,7 @@ numbers_are_right() {                   # LESSON JOB
 # Checks twice: uninitialised variables and memory are first negative or NaN, then positive.
 checked() {                             # LESSON FILE JOB check|both: the request of the second time
     name=does-not-compile
-    compile "${@:1:3}" ${pattern[@]+"${pattern[@]}"} && work_on "$1" "$3" check 255 && compile "${@:1:3}" -O0 && work_on "$1" "$3" "$4" 126
+    compile "${@:1:3}" && work_on "$1" "$3" check 255 && compile "${@:1:3}" again && work_on "$1" "$3" "$4" 126
 }
 judge() { checked "$@" both && numbers_are_right "$1" "$3"; }      # LESSON FILE JOB: sets `verdict`: "right", a hint, or the reason for a failure
 
@@ -281,7 +306,7 @@ run() {                                 # N [FILE]
     rc=$? found=$verdict
     case $verdict in "it does not compile"*|"it includes"*) cat "$job/log"; echo "lesson $n: $verdict"; return 1 ;; esac
     [ ! -f "$job/said" ] || head -c 20000 "$job/said" | grep -av '^==.*reading executable name' | head -n 200
-    compile "$d" "$file" "$job" -O0 && cp "$job/answer.so" "$job/kept.so" && work_on "$d" "$job" show 126 || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
+    compile "$d" "$file" "$job" again && cp "$job/answer.so" "$job/kept.so" && work_on "$d" "$job" show 126 || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
     head -n 200 "$job/shown"
     if [ $rc = 0 ] && ! numbers_are_right "$d" "$job"; then rc=1 found=$verdict; fi
     if [ $rc = 0 ] && mv "$job/kept.so" "$job/answer.so" && work_on "$d" "$job" draw 126 && [ -s "$job/in/picture.svg" ]; then
@@ -363,6 +388,7 @@ solutions() {                           # DIR
         mkdir -p "$into" && branch_of "$d" solved | tail -n +2 >"$into/solution.c" || return 1
         for file in "$d"/{check.c,wrong.txt,mistakes.def}; do [ ! -f "$file" ] || cp "$file" "$into" || return 1; done
     done
+    cp "$here/answers.md" "$to" || return 1
     echo "solutions of the lessons: $to"
 }
 
@@ -429,7 +455,7 @@ solution_judged() {                     # LESSON FILE JOB
     [ ! -s "$log" ] || { cat "$log"; echo "the compiler warns"; }
     [ "${NUMBERS:-}" != write ] || cp "$3/shown" "$d/expected.txt"
     cmp -s "$3/shown" "$d/expected.txt" || { diff "$3/shown" "$d/expected.txt" | head -n 10; echo "numbers differ from expected.txt"; }
-    compile "$@" -O0 && work_on "$d" "$3" draw 126
+    compile "$@" again && work_on "$d" "$3" draw 126
     [ "${PICTURES:-}" != write ] || cp "$3/in/picture.svg" "$d/picture.svg"
     cmp -s "$3/in/picture.svg" "$d/picture.svg" || { cat "$3/said"; echo "the picture differs from picture.svg"; }
 }

@@ -303,6 +303,8 @@ static void check_memory(void)
     flip_flop(&m);
     if (!memcmp(&m, &none, sizeof m))
         hint("the step is right; the memory's weights are still 0: fill in flip_flop");
+    if (answer_here())
+        return; /* the rest runs only weft */
     for (int k = 0; k < 100; k++) {
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);

@@ -307,13 +307,13 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
              digits(c->pad));
 }
 
-static void check_case(const one_case *c)
+static void check_case(const one_case *c, const numbers *want)
 {
-    numbers got = run(c, YOURS), want = run(c, PACKED);
+    numbers got = run(c, YOURS);
     if (isnan(c->pad))
         check_nan(&got);
-    check_y(c, &got, &want), check_last(c, &got, &want);
-    if (!near(got.gradient, want.gradient, WEIGHTS, 1e-9))
+    check_y(c, &got, want), check_last(c, &got, want);
+    if (!near(got.gradient, want->gradient, WEIGHTS, 1e-9))
         hint("y and the state are right, but their gradient by the weights is not "
              "(pads are %s): is there a weft_detach, or a weft_read?",
              digits(c->pad));
@@ -356,7 +356,7 @@ static void check_mean(const one_case *c)
     int tokens = 0, cells = N * T * UNITS;
     for (int s = 0; s < N; s++)
         tokens += c->len[s];
-    dice_fill(y, cells);
+    dice_seed(62), dice_fill(y, cells);
     for (int i = 0; i < cells; i++) {
         y[i] = i / UNITS % T < c->len[i / UNITS / T] && i % 3 ? y[i] : 0;
         sum += y[i] * y[i], want[i] = 2 * y[i] / tokens / UNITS;
@@ -380,26 +380,46 @@ static void check_mean(const one_case *c)
              "weft_detach, weft_item or weft_read?");
 }
 
+/* ---- the cases: in each of pads, forward and reverse ---- */
+static const one_case cases[] = {
+    { .n = 6, .steps = 6, .len = { 2, 6, 0, 3, 1, 5 } },
+    { .n = 6, .steps = 6, .len = { 4, 4, 4, 4, 4, 4 } },
+    { .n = 6, .steps = 7, .len = { 1, 2, 3, 4, 5, 6 } },
+    { .n = 2, .steps = 3, .len = { 1, 3 } },
+    { .n = 1, .steps = 5, .len = { 4 } },
+    { .n = 1, .steps = 1, .len = { 1 } },
+    { .n = 12, .steps = 40, .len = { 3, 40, 0, 21, 1, 39, 2, 40, 0, 17, 8, 30 } },
+};
+enum { CASES = sizeof cases / sizeof *cases, RUNS = 2 * 3 * CASES };
+static numbers wanted[RUNS];
+static bool known;
+
+static one_case case_of(int k)
+{
+    static const double pads[] = { 0, 7, NAN };
+    one_case c = cases[k % CASES];
+    N = c.n, T = c.steps;
+    c.pad = pads[k / (2 * CASES)], c.reverse = k / CASES % 2;
+    return c;
+}
+
+void remember(void)
+{
+    for (int k = 0; k < RUNS && !known; k++) {
+        one_case c = case_of(k);
+        wanted[k] = run(&c, PACKED);
+    }
+    known = true;
+}
+
 void check(void)
 {
-    static const one_case cases[] = {
-        { .n = 6, .steps = 6, .len = { 2, 6, 0, 3, 1, 5 } },
-        { .n = 6, .steps = 6, .len = { 4, 4, 4, 4, 4, 4 } },
-        { .n = 6, .steps = 7, .len = { 1, 2, 3, 4, 5, 6 } },
-        { .n = 2, .steps = 3, .len = { 1, 3 } },
-        { .n = 1, .steps = 5, .len = { 4 } },
-        { .n = 1, .steps = 1, .len = { 1 } },
-        { .n = 12, .steps = 40, .len = { 3, 40, 0, 21, 1, 39, 2, 40, 0, 17, 8, 30 } },
-    };
-    enum { CASES = sizeof cases / sizeof *cases };
-    static const double pads[] = { 0, 7, NAN };
     dice_seed(61);
     check_count();
-    for (int k = 0; k < 2 * 3 * CASES; k++) {
-        one_case c = cases[k % CASES];
-        N = c.n, T = c.steps;
-        c.pad = pads[k / (2 * CASES)], c.reverse = k / CASES % 2;
-        check_case(&c);
+    remember();
+    for (int k = 0; k < RUNS; k++) {
+        one_case c = case_of(k);
+        check_case(&c, wanted + k);
         if (k < CASES && c.steps > 1)
             check_mean(&c);
     }

@@ -24,9 +24,8 @@ static bool equal(int n, const int32_t *a, const int32_t *b)
 /* ---- the conjugate ---- */
 static void check_conjugate(int n, const int32_t *len, const packing *want)
 {
-    int32_t got[ROOM + 1], back[ROOM + 1];
-    for (int i = 0; i <= ROOM; i++)
-        got[i] = back[i] = -1;
+    int32_t got[MOST + 1], back[MOST + 1];
+    memset(got, -1, sizeof got), memset(back, -1, sizeof back);
     int steps = conjugate(n, len, got), positive = 0;
     if (want->steps && !steps)
         hint("conjugate leaves out empty: out[0] is the number of parts above 0, "
@@ -218,7 +217,8 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     static int32_t zeros[ROOM + 1];
     static double data[ROOM], padded[ROOM], again[ROOM], want[ROOM], by_place[ROOM],
         transposed[ROOM], by_unsorted[ROOM];
-    memset(want, 0, sizeof want), memset(by_place, 0, sizeof by_place);
+    memset(want, 0, (size_t)(n * p->steps) * sizeof *want);
+    memset(by_place, 0, (size_t)(n * p->steps) * sizeof *want);
     for (int r = 0; r < p->rows; r++) {
         data[r] = 1 + r;
         want[p->sequence[r] * p->steps + p->position[r]] = data[r];
@@ -274,7 +274,7 @@ static void check_list(int k)
                        1 + dice_below(most - (k >= 100));
     for (int s = 0; s < n && k; s++)
         len[s] = k == 198 ? 0 : dice_below(most);
-    by_weft(n, len, &want), room_clear(&got);
+    by_weft(n, len, &want), room_clear(&got, want.p.rows);
     check_conjugate(n, len, &want.p);
     pack_index(n, len, &got.p);
     check_sizes(n, len, &got, &want.p), check_sorted(n, len, &got.p, &want.p);

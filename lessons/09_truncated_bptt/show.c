@@ -241,7 +241,7 @@ static int differ(const result *a, const result *b)
     return n;
 }
 
-static result all, mine, zeros, library;
+static result all, mine, zeros, library[WINDOWS];
 
 static void print_text(void)
 {
@@ -252,20 +252,28 @@ static void print_text(void)
            SEQUENCES, it.tokens, it.tokens * HIDDEN, SLOTS);
 }
 
+void remember(void)
+{
+    if (all.windows)
+        return;
+    make_text();
+    whole(&all);
+    for (int i = 0; i < WINDOWS; i++)
+        by_weft(windows[i], library + i);
+}
+
 void show(void)
 {
-    make_text();
+    remember();
     print_text();
-    whole(&all);
     printf("              outputs that differ    gradient against the whole one\n");
     printf("steps windows carried  from zeros    cosine    error  as weft's    tape\n");
     for (int i = 0; i < WINDOWS; i++) {
-        by_hand(windows[i], true, &mine), by_hand(windows[i], false, &zeros),
-            by_weft(windows[i], &library);
+        by_hand(windows[i], true, &mine), by_hand(windows[i], false, &zeros);
         printf("%5d %7d %7d %11d %9s %8s %10s %7d\n", windows[i], (int)mine.windows,
                differ(&mine, &all), differ(&zeros, &all), digits(cosine(&mine, &all)),
                digits(distance(&mine, &all)),
-               distance(&mine, &library) < 1e-9 ? "yes" : "no", (int)mine.tape);
+               distance(&mine, library + i) < 1e-9 ? "yes" : "no", (int)mine.tape);
     }
     printf("the tape of all sequences in one run of weft's layer: %d entries\n",
            (int)all.tape);
@@ -314,8 +322,7 @@ void draw(const char *path)
 {
     static marks m[3];
     double steps[WINDOWS], cosines[WINDOWS], errors[WINDOWS];
-    make_text();
-    whole(&all);
+    remember();
     for (int i = 0; i < WINDOWS; i++) {
         by_hand(windows[i], true, &mine);
         steps[i] = windows[i], cosines[i] = cosine(&mine, &all),

@@ -150,10 +150,16 @@ static void train(net *n)
 
 static net mine, lstm;
 
+void remember(void)
+{
+    if (!lstm.m)
+        net_open(&lstm, true), train(&lstm);
+}
+
 static void train_both(void)
 {
     net_open(&mine, false), train(&mine);
-    net_open(&lstm, true), train(&lstm);
+    remember();
 }
 
 void show(void)

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <math.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,9 +125,9 @@ typedef struct {
     bool writes;
 } block;
 static struct {
-    const char *function;
+    const char *function; /* NULL: between calls */
     block blocks[BLOCKS];
-    int n;
+    int n, number;
 } call;
 static bool exact;
 static char pending[TEXT]; /* a hint that is used if the check finds no other mistake */
@@ -212,7 +214,7 @@ static void *new_block(const char *name, const void *of, size_t bytes, size_t si
 
 void call_begins(const char *function)
 {
-    call.function = function, call.n = 0;
+    call.function = function, call.n = 0, call.number++;
     if (shown < 0 || !answer_here())
         return;
     fflush(stdout);
@@ -262,7 +264,7 @@ void call_ends(void)
     }
     for (int k = 0; k < call.n; k++)
         end_block(call.blocks + k);
-    call.n = 0;
+    call.n = 0, call.function = NULL;
 }
 
 void *answer_function(const char *name)
@@ -280,9 +282,9 @@ void *answer_function(const char *name)
  * optimisation all variables are on the stack. */
 void __attribute__((noinline)) answer_paint(void)
 {
-    volatile char *top = __builtin_frame_address(0);
-    for (volatile char *p = top - PAINTED; p < top; p++)
-        *p = 0x7E;
+    volatile uint64_t *top = __builtin_frame_address(0);
+    for (volatile uint64_t *p = top - PAINTED / sizeof *top; p < top; p++)
+        *p = 0x7E7E7E7E7E7E7E7E;
 }
 
 static void limit(int what, rlim_t soft, rlim_t hard)
@@ -311,6 +313,31 @@ static void catch_crashes(void)
                   NULL);
 }
 
+/* An endless loop does not leave its call. Calls of a right answer take less than a tenth of a tick, so
+ * two ticks in one call end it long before its time is over. Allocations count as calls. */
+static double tick(void) { return seconds / 8.; }
+
+static void ticks(int number)
+{
+    static int before;
+    char text[TEXT];
+    (void)number;
+    if (call.function && call.number == before) {
+        snprintf(text, sizeof text, "it does not end within %g s: a call of %s", tick(), call.function);
+        send_verdict(text);
+    }
+    before = call.number;
+}
+
+void call_allocates(void) { call.number++; }
+
+static void watch_calls(void)
+{
+    struct timeval each = { (time_t)tick(), (suseconds_t)(1e6 * fmod(tick(), 1)) };
+    sigaction(SIGPROF, &(struct sigaction){ .sa_handler = ticks, .sa_flags = SA_RESTART | SA_ONSTACK }, NULL);
+    setitimer(ITIMER_PROF, &(struct itimerval){ each, each }, NULL);
+}
+
 static void close_others(int kept)
 {
     for (int k = 3; k < 256; k++)
@@ -324,6 +351,7 @@ static void load_answer(int descriptor, bool may_write)
     close_others(descriptor);
     set_limits(may_write);
     catch_crashes();
+    watch_calls();
     snprintf(text, sizeof text, "/proc/self/fd/%d", descriptor);
     fence_files((const char *const[]){ text, FENCE_LIBRARIES, NULL },
                 (const char *const[]){ may_write ? "." : NULL, NULL });

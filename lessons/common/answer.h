@@ -34,6 +34,8 @@ void *call_writes(const char *name, void *to, int n, size_t size);
     } while (0)
 /* Fills the stack below with a pattern, which uninitialised variables then hold. */
 void answer_paint(void);
+/* Tells that the answer allocates memory, which takes time. */
+void call_allocates(void);
 /* Ends the call. Copies the arrays that the student's function wrote to the check's arrays, in both
  * processes. A write outside of an array gets a hint. */
 void call_ends(void);

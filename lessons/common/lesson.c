@@ -193,6 +193,7 @@ static void *given(void *p, bool wanted)
 static void *filled(void *p, size_t from, size_t bytes)
 {
     given(p, bytes);
+    call_allocates();
     if (p && bytes > from)
         memset((char *)p + from, fill, bytes - from < MOST_FILLED ? bytes - from : MOST_FILLED);
     return p;
