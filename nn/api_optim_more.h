@@ -1,7 +1,7 @@
-/* api_optim_more.h - optimisers and schedules beside the usual ones: RAdam, Lion, Muon.
+/* api_optim_more.h - more optimisers and schedules: RAdam, Lion, Muon.
  *
- * Contents: optimisers, schedules. All functions of api_optim.h take these optimisers: groups, rates,
- * skipped steps and checkpoints are the same. */
+ * Contents: optimisers, schedules. All functions of api_optim.h take these optimisers: groups,
+ * rates, skipped steps and checkpoints are the same. */
 #ifndef WEFT_API_OPTIM_MORE_H
 #define WEFT_API_OPTIM_MORE_H
 #include "api_optim.h"
@@ -23,32 +23,32 @@ typedef struct {
     double lr, momentum, eps, weight_decay;
     int ns_steps;                    /* Newton-Schulz steps, 1 .. 99 */
     bool no_nesterov;                /* true: the direction comes from the momentum alone */
-    bool match_rms_adamw;            /* true: steps as large as AdamW's; false: torch's "original" */
-    weft_adam_opts adamw;            /* for parameters that are not matrices, with a rate of its own */
+    bool match_rms_adamw;            /* true: step sizes of AdamW; false: torch's "original" */
+    weft_adam_opts adamw;            /* for all other parameters, with a rate of its own */
 } weft_muon_opts;
-/* Makes an optimiser by Adam with smaller first steps, so that it needs no warm-up, Liu et al. 2020.
- * The first few steps are momentum alone. All else is as for weft_adam_new. Like
+/* Makes an optimiser by Adam with smaller first steps, so that it needs no warm-up, Liu et al.
+ * 2020. The first few steps are momentum alone. All else is as for weft_adam_new. Like
  * torch.optim.RAdam. */
 WEFT_API weft_optim *weft_radam_new(weft_module *m, const weft_radam_opts *opts);
 /* Makes an optimiser by the sign of the momentum, Chen et al. 2023: each number moves by lr. It
  * needs half the memory of Adam, and a rate 3 to 10 times smaller. With beta1 of the momentum goes
  * into the sign; beta2 updates the momentum. All else is as for weft_adamw_new. */
 WEFT_API weft_optim *weft_lion_new(weft_module *m, const weft_lion_opts *opts);
-/* Makes an optimiser that moves each matrix (rank 2) by its momentum, made nearly orthogonal, Jordan
- * et al. 2024. AdamW updates all other parameters, and those given to weft_muon_exclude: exclude
- * embeddings and the last layer. W_ih and W_hh of a recurrent layer are one matrix each, all gates
- * together, as in torch. weft_optim_set_lr changes the rate of AdamW by the same factor. The
- * products have the context's precision. Errors: as for weft_adamw_new; lr not above 0; ns_steps
- * outside 1 .. 99. Like torch.optim.Muon, which refuses parameters that are not matrices. */
+/* Makes an optimiser that moves each matrix (rank 2) by its momentum, made nearly orthogonal,
+ * Jordan et al. 2024. AdamW updates all other parameters, and those given to weft_muon_exclude:
+ * exclude embeddings and the last layer. W_ih and W_hh of a recurrent layer are one matrix each,
+ * all gates together, as in torch. weft_optim_set_lr changes the rate of AdamW by the same factor.
+ * The products have the context's precision. Errors: as for weft_adamw_new; lr not above 0;
+ * ns_steps outside 1 .. 99. Like torch.optim.Muon, which refuses other parameters. */
 WEFT_API weft_optim *weft_muon_new(weft_module *m, const weft_muon_opts *opts);
-/* Lets AdamW update the matrices whose path matches, such as "embed.*"; patterns are those of
- * weft_optim_set_group. Errors: NULL or ""; an optimiser that is not Muon or has made a step. A
+/* Moves the matrices whose path matches, such as "embed.*", from Muon to AdamW; patterns are those
+ * of weft_optim_set_group. Errors: NULL or ""; an optimiser that is not Muon or has made a step. A
  * pattern that matches no parameter is an error of the next weft_optim_step. */
 WEFT_API void weft_muon_exclude(weft_optim *o, const char *pattern);
 
 /* ---- schedules; the rules of those in api_optim.h hold ---- */
-/* Returns the rate of a linear schedule at `step`: as weft_cosine_schedule, but falls linearly. Like
- * torch.optim.lr_scheduler.LinearLR after a warm-up. */
+/* Returns the rate of a linear schedule at `step`: as weft_cosine_schedule, with a linear fall.
+ * Like torch.optim.lr_scheduler.LinearLR after a warm-up. */
 WEFT_API double weft_linear_schedule(int64_t step, int64_t total, double lr, int64_t warmup,
                                      double last);
 /* Returns the rate of a schedule that rises, stays and falls. It rises as weft_cosine_schedule, is

@@ -51,7 +51,7 @@ struct weft_optim {
     int n; weft__slot *slot;
 };
 
-/* Makes an optimiser from its name, update, others, options of Muon and vectors, which are already checked. */
+/* Makes an optimiser from its name, update, others, options of Muon and vectors, all checked before. */
 weft_optim *weft__optim_new(weft_module *m, const weft_optim *how);
 
 /* ---- optim_muon.c ---- */

@@ -1,5 +1,5 @@
-/* optim_muon.c - the directions of Muon (Jordan et al. 2024): the momentum of a matrix, made nearly orthogonal
- * by Newton-Schulz steps, which are five products of existing kernels.
+/* optim_muon.c - the directions of Muon (Jordan et al. 2024): the momentum of a matrix, made nearly
+ * orthogonal by Newton-Schulz steps, which are products of existing kernels.
  *
  * A step of X, whose norm is at most 1, is a X + (b A + c A A) X with A = X X^T. It moves each singular value
  * towards 1. A tall X is multiplied from the right instead, so A has the smaller extent. A direction is
