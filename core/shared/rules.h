@@ -38,14 +38,13 @@ WEFT__BOTH rule rule_of(const weft__update *u, const weft__guard *g)
         rectify(b2, t, correction, &r);
     return r;
 }
-#define RULES                                                                                             \
-    WEFT__BOTH void step_number(weft__rule which, const weft__update *u, const rule *r, real dx, real *m,  \
-                                real *v, real *a, real *x)
 #define num             real
 #define SET(x)          ((real)(x))
 #define FMA(a, b, c)    ((a) * (b) + (c))
 #define ROOT(x)         sqrt(x)
 #define SELECT(c, a, b) ((c) ? (a) : (b))
+WEFT__BOTH void step_number(weft__rule which, const weft__update *u, const rule *r, real dx, real *m, real *v,
+                            real *a, real *x)
 #include "core/shared/rules.def"
 
 /* ---- proof that an update writes only finite numbers ---- *
