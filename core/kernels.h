@@ -217,18 +217,22 @@ typedef struct weft__guard {
     weft__most most;
 } weft__guard;
 
-typedef enum { WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW } weft__rule;
+/* A checkpoint stores the number of a rule. */
+typedef enum {
+    WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW, WEFT__LION, WEFT__RADAM, WEFT__MUON
+} weft__rule;
 /* Rules and names of torch.optim. t = guard->applied + 1 counts from 1; powers beta^t are in double. */
 typedef struct weft__update {
-    /* g = dx + decay x; for ADAMW g = dx, after x -= lr decay x */
+    /* g = dx + decay x; if decoupled g = dx, after x -= lr decay x */
     weft__rule rule;
     real lr, decay, eps;
-    /* Adam; for SGD momentum and dampening; for RMSprop momentum and alpha */
+    /* Adam, Lion; for SGD momentum and dampening; for RMSprop momentum and alpha; for Muon momentum */
     real beta1, beta2;
     /* Adam: m and v average g and g^2. RMSprop: v averages g^2, a averages g (centered), m is the
      * momentum. */
-    bool nesterov, centered;
-/* SGD: m is the momentum (t = 1: m = g, without dampening). Unused vectors are NULL. */
+    bool nesterov, centered, decoupled;
+/* SGD: m is the momentum (t = 1: m = g, without dampening). Muon: m is the momentum, and v the direction of
+ * this step, which the caller computes. Unused vectors are NULL. */
 } weft__update;
 /* largest rate and decay of a step; anew: values have changed outside the optimiser */
 typedef struct weft__foresight { weft__update most; bool anew; } weft__foresight;

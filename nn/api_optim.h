@@ -13,7 +13,8 @@ extern "C" {
 
 /* ---- optimisers: rules and names of torch.optim ---- *
  * 0 means torch's default: lr 1e-3 (RMSprop 1e-2), alpha .99, beta1 .9, beta2 .999, eps 1e-8, all
- * others 0; WEFT_ZERO is 0. One default differs: AdamW's weight_decay is 0 here, .01 in torch. */
+ * others 0; WEFT_ZERO is 0. One default differs: AdamW's weight_decay is 0 here, .01 in torch.
+ * RAdam, Lion, Muon and more schedules are in weft_lab.h. */
 typedef struct weft_optim weft_optim;
 typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;

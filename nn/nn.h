@@ -11,6 +11,7 @@
 #include "nn/api_metrics.h"
 #include "nn/api_module.h"
 #include "nn/api_optim.h"
+#include "nn/api_optim_more.h"
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 

@@ -45,29 +45,28 @@ static void send_guard(weft_optim *o)
     o->w->dev.k->upload(&o->w->dev, o->guard, &g, sizeof g);
 }
 
-weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *update, bool first,
-                            bool second, bool average)
+weft_optim *weft__optim_new(weft_module *m, const weft_optim *how)
 {
     static weft_optim inert;
     weft *w = weft__ready(m);
     if (!w)
         return &inert;
-    w->running = name;
+    w->running = how->name;
     weft_optim *o = weft__own(w, sizeof *o, optim_end, optim_recover);
     if (!o)
         return &inert;
-    *o = (weft_optim){ .w = w,
-                       .module = m,
-                       .name = name,
-                       .update = *update,
-                       .first = first,
-                       .second = second,
-                       .average = average,
-                       .counts = { 0, 0, 0, -1 } };
+    *o = *how;
+    o->w = w;
+    o->module = m;
+    o->counts[3] = -1;
+    if (o->update.rule != WEFT__MUON) {
+        o->others = o->update;
+        o->others.lr = 1;
+    }
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
-    return o->guard && weft__add_members(o, name) ? o : &inert;
+    return o->guard && weft__add_members(o, o->name) ? o : &inert;
 }
 
 void weft_optim_free(weft_optim *o)
@@ -93,6 +92,21 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
         return;
     }
     weft__group_set(o, pattern, scale, decay);
+}
+
+void weft_muon_exclude(weft_optim *o, const char *pattern)
+{
+    weft *w = is_open(o) ? o->w : NULL;
+    if (!w || w->status)
+        return;
+    if (o->update.rule != WEFT__MUON || o->steps || !pattern || !*pattern)
+        weft__fail(w, WEFT_EARG,
+                   "muon_exclude: pattern %s%.80s%s, %s after %lld steps; expected a pattern of paths, and a "
+                   "muon before its first step",
+                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", o->name,
+                   (long long)o->steps);
+    else
+        weft__group_exclude(o, pattern);
 }
 
 /* ---- reading the guard ---- */
@@ -157,8 +171,8 @@ static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 
 static weft__update update_of(const weft_optim *o, const weft__run *r)
 {
-    weft__update u = o->update;
-    u.lr *= r->scale;
+    weft__update u = r->muon ? o->update : o->others;
+    u.lr = o->update.lr * (r->muon ? 1 : o->others.lr) * r->scale;
     u.decay = r->decay;
     return u;
 }
@@ -242,8 +256,10 @@ static void take_step(weft_optim *o)
     if (o->w->check)
         weft__check_gradients_found(o->w, any_updated(o), true, "optim_step");
     check_gradients(o);
+    weft__muon_directions(o);
     check_results(o);
     update(o);
+    weft__muon_clear(o);
     mark_updated(o);
     weft__count_step(o);
     weft__check_faults(o->w, "optim_step");

@@ -9,12 +9,16 @@ typedef struct weft__slot {                      /* a parameter and the gap afte
     int64_t n, offset;
     real scale, decay;                           /* factor of the rate; replaces the rule's decay */
     int counter, split;                          /* see optim_members.c */
+    bool muon;                                   /* updated by Muon, otherwise by `others` */
     /* Not updated: frozen, or not reached by a loss since the last step. */
     bool idle;
 } weft__slot;
 
-/* Adjacent parameters with equal scale, decay and counter, and therefore equal `idle`. begin: in the root. */
-typedef struct weft__run { int64_t begin, offset, n; real scale, decay; int counter; bool idle; } weft__run;
+/* Adjacent parameters with equal scale, decay, counter and muon, and therefore equal `idle`. begin: in the
+ * root. */
+typedef struct weft__run {
+    int64_t begin, offset, n; real scale, decay; int counter; bool muon, idle;
+} weft__run;
 
 /* Returns the run that starts with slot *i and advances *i past it. Returns false at the end. */
 bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run);
@@ -25,6 +29,10 @@ struct weft_optim {
     weft *w; weft_module *module;
     const char *name;                            /* "adamw" */
     weft__update update;                         /* lr: base rate; decay: outside groups */
+    /* The rule of parameters that Muon does not update; lr: a factor of update.lr. Otherwise as update. */
+    weft__update others;
+    int muon_steps; bool match_rms_adamw;        /* Muon: Newton-Schulz steps; scale of directions */
+    real *muon_work;                             /* on the device, for the largest matrix; or NULL */
     bool first, second, average;                 /* vectors that the rule needs */
     int64_t steps, elements;
     /* Device vectors [elements], NULL if the rule does not need them; see weft__update. */
@@ -43,9 +51,16 @@ struct weft_optim {
     int n; weft__slot *slot;
 };
 
-/* Makes an optimiser with zeroed memory for these vectors. `how` is already checked. */
-weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first,
-                            bool second, bool average);
+/* Makes an optimiser from its name, update, others, options of Muon and vectors, all checked before. */
+weft_optim *weft__optim_new(weft_module *m, const weft_optim *how);
+
+/* ---- optim_muon.c ---- */
+/* Writes the direction of each matrix of this step to o->v. */
+void weft__muon_directions(weft_optim *o);
+/* After a step: zeroes the directions. */
+void weft__muon_clear(weft_optim *o);
+/* Returns the number of reals of o->muon_work. */
+int64_t weft__muon_work_size(const weft_optim *o);
 
 /* ---- optim_members.c ---- */
 /* Adds the parameters made below the module since the last call. Returns false and fails the context if
@@ -54,6 +69,8 @@ bool weft__add_members(weft_optim *o, const char *function);
 /* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
 void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);
 void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay);
+/* Takes matrices from Muon. */
+void weft__group_exclude(weft_optim *o, const char *pattern);
 /* Checks that every group matches a parameter. Otherwise fails the context and names the pattern. */
 bool weft__groups_fit(weft_optim *o);
 

@@ -8,7 +8,8 @@
 #include "autograd/fused.h"
 #include "nn/optim.h"
 
-struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };
+/* excludes: the group takes matrices from Muon, and has no scale or decay. */
+struct weft__group { weft__group *next; real scale, decay; bool excludes, fits; char pattern[]; };
 
 /* ---- runs ---- *
  * One kernel call updates all neighbours that share rate, decay and counter. Gaps between parameters are 0 in
@@ -35,11 +36,11 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
         return false;
     const weft__slot *first = s + *i;
     *run = (weft__run){ first->p->offset, first->offset, 0, first->scale, first->decay, first->counter,
-                        first->idle };
+                        first->muon, first->idle };
     for (; *i < n; ++*i) {
         const weft__slot *next = s + *i;
         if (next->p->offset != run->begin + run->n || next->counter != run->counter ||
-            next->scale != run->scale || next->decay != run->decay)
+            next->scale != run->scale || next->decay != run->decay || next->muon != run->muon)
             break;
         run->n += next->n;
     }
@@ -47,20 +48,33 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
 }
 
 /* ---- groups ---- */
-static void apply_group(const weft_optim *o, weft__group *g, weft__slot *s)
+static bool fits(const weft_optim *o, weft__group *g, const weft__slot *s)
 {
-    if (!weft__path_fits(s->p, o->module, g->pattern))
-        return;
-    s->scale = g->scale;
-    s->decay = g->decay;
-    g->fits = true;
+    bool yes = weft__path_fits(s->p, o->module, g->pattern);
+    g->fits |= yes;
+    return yes;
+}
+
+static void apply_groups(const weft_optim *o, weft__slot *s)
+{
+    s->muon = o->update.rule == WEFT__MUON && weft_rank(&s->p->value) == 2;
+    for (weft__group *g = o->groups; g; g = g->next)
+        if (g->excludes && fits(o, g, s))
+            s->muon = false;
+    s->scale = 1;
+    s->decay = s->muon ? o->update.decay : o->others.decay;
+    for (weft__group *g = o->groups; g; g = g->next)
+        if (!g->excludes && fits(o, g, s)) {
+            s->scale = g->scale;
+            s->decay = g->decay;
+        }
 }
 
 /* Removes the group with that pattern from the list and returns it; or NULL. */
-static weft__group *unlink_group(weft_optim *o, const char *pattern)
+static weft__group *unlink_group(weft_optim *o, const char *pattern, bool excludes)
 {
     for (weft__group **link = &o->groups; *link; link = &(*link)->next)
-        if (!strcmp((*link)->pattern, pattern)) {
+        if ((*link)->excludes == excludes && !strcmp((*link)->pattern, pattern)) {
             weft__group *g = *link;
             *link = g->next;
             return g;
@@ -68,23 +82,35 @@ static weft__group *unlink_group(weft_optim *o, const char *pattern)
     return NULL;
 }
 
-void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
+static void add_group(weft_optim *o, const char *pattern, real scale, real decay, bool excludes)
 {
     size_t bytes = strlen(pattern) + 1;
-    weft__group *g = unlink_group(o, pattern), **last = &o->groups;
-    o->w->running = "optim_set_group";
+    weft__group *g = unlink_group(o, pattern, excludes), **last = &o->groups;
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
     g->next = NULL;
     g->scale = scale;
     g->decay = decay;
+    g->excludes = excludes;
     g->fits = false;
     memmove(g->pattern, pattern, bytes);
     while (*last)
         last = &(*last)->next;
     *last = g;
     for (int i = 0; i < o->n; i++)
-        apply_group(o, g, o->slot + i);
+        apply_groups(o, o->slot + i);
+}
+
+void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
+{
+    o->w->running = "optim_set_group";
+    add_group(o, pattern, scale, decay, false);
+}
+
+void weft__group_exclude(weft_optim *o, const char *pattern)
+{
+    o->w->running = "muon_exclude";
+    add_group(o, pattern, 1, 0, true);
 }
 
 bool weft__groups_fit(weft_optim *o)
@@ -139,6 +165,7 @@ static void free_memory(weft_optim *o)
     weft__device_release(o->w, o->v);
     weft__device_release(o->w, o->a);
     weft__device_release(o->w, o->counters);
+    weft__device_release(o->w, o->muon_work);
 }
 
 /* Fills the slots with those of o, then with new ones. */
@@ -151,11 +178,10 @@ static void fill_slots(weft_optim *next, const weft_optim *o)
     const weft__parameter *p = o->last_seen;
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
-        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->update.decay };
+        *s = (weft__slot){ .p = next_new(o, p) };
         p = s->p;
         next->ages[i] = 0;
-        for (weft__group *g = o->groups; g; g = g->next)
-            apply_group(o, g, s);
+        apply_groups(o, s);
     }
     next->elements = slots_join(next->slot, next->n);
 }
@@ -167,7 +193,7 @@ static bool grow_members(weft_optim *o, int more)
     next.n = o->n + more;
     next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
     next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
-    next.m = next.v = next.a = NULL;
+    next.m = next.v = next.a = next.muon_work = NULL;
     next.counters = NULL;
     if (next.ages) {
         weft__read_counters(o);
@@ -176,6 +202,9 @@ static bool grow_members(weft_optim *o, int more)
         next.m = copy_longer(o, o->first, o->m, next.elements);
         next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
+        if (o->update.rule == WEFT__MUON && !w->status)
+            next.muon_work =
+                weft__device_allocate(w, (size_t)weft__muon_work_size(&next) * sizeof *next.muon_work);
     }
     free_memory(w->status ? &next : o);
     if (w->status)
@@ -215,7 +244,7 @@ void weft__free_members(weft_optim *o)
     o->n = 0;
     o->slot = NULL;
     o->ages = NULL;
-    o->m = o->v = o->a = NULL;
+    o->m = o->v = o->a = o->muon_work = NULL;
     o->counters = NULL;
 }
 

@@ -2,7 +2,7 @@
  * state is plain structs, so a resumed run needs only the step number and these structs. */
 #include <math.h>
 #include "core/context.h"
-#include "nn/api_optim.h"
+#include "nn/api_optim_more.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -23,6 +23,32 @@ double weft_cosine_schedule(int64_t step, int64_t total, double lr, int64_t warm
     if (step < warmup)
         return lr * ((double)(step + 1) / (double)warmup);
     return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
+}
+
+double weft_warmup_stable_decay_schedule(int64_t step, int64_t total, double lr, int64_t warmup,
+                                         int64_t decay, double last)
+{
+    if (step < 0 || total < 1 || warmup < 0 || warmup > total || decay < 0 || decay > total - warmup ||
+        !is_rate(lr) || !is_rate(last))
+        return (double)NAN;
+    if (step < warmup)
+        return lr * ((double)(step + 1) / (double)warmup);
+    double part = step <= total - decay ? 0 : (double)(step - (total - decay)) / (double)decay;
+    return step >= total ? last : lr + (last - lr) * part;
+}
+
+double weft_linear_schedule(int64_t step, int64_t total, double lr, int64_t warmup, double last)
+{
+    int64_t decay = warmup >= 0 && warmup <= total ? total - warmup : 0;
+    return weft_warmup_stable_decay_schedule(step, total, lr, warmup, decay, last);
+}
+
+double weft_inverse_sqrt_schedule(int64_t step, double lr, int64_t warmup)
+{
+    if (step < 0 || warmup < 1 || !is_rate(lr))
+        return (double)NAN;
+    double now = (double)step + 1, rise = (double)warmup;
+    return lr * (now < rise ? now / rise : sqrt(rise / now));
 }
 
 double weft_step_schedule(int64_t step, int64_t every, double lr, double factor)

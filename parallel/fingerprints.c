@@ -58,16 +58,23 @@ uint64_t weft__fingerprint_of_streams(const weft *w)
 }
 
 /* ---- optimisers ---- */
-static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__parameter *p)
+static uint64_t mixed_update(uint64_t h, const weft__update *u)
 {
-    const weft__update *u = &o->update;
     const real numbers[] = { u->lr, u->decay, u->eps, u->beta1, u->beta2 };
-    h = weft__hash_mix(h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
+    h = weft__hash_mix(h, (uint64_t)u->rule << 3 | (uint64_t)u->decoupled << 2 | (uint64_t)u->nesterov << 1 |
+                              u->centered);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         h = mixed_real(h, numbers[i]);
+    return h;
+}
+
+static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__parameter *p)
+{
+    h = mixed_update(mixed_update(h, &o->update), &o->others);
+    h = weft__hash_mix(h, (uint64_t)o->muon_steps << 1 | o->match_rms_adamw);
     for (int i = 0; i < o->n; i++)
         if (o->slot[i].p == p)
-            h = mixed_real(mixed_real(h, o->slot[i].scale), o->slot[i].decay);
+            h = mixed_real(mixed_real(h, o->slot[i].scale), o->slot[i].decay) + o->slot[i].muon;
     return h;
 }
 

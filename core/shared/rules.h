@@ -1,4 +1,4 @@
-/* rules.h - the update rules of torch.optim, for one number. dx: its gradient; m, v, a: its state. */
+/* rules.h - the update rules of optimisers, for one number. dx: its gradient; m, v, a: its state. */
 #ifndef WEFT_SHARED_RULES_H
 #define WEFT_SHARED_RULES_H
 #include <float.h>
@@ -6,50 +6,47 @@
 #include "core/shared/philox.h"
 
 typedef struct rule {                            /* values of an update that are the same for all elements */
-    real rate, correct;                          /* Adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
+    real rate, root, eps;                        /* Adam: a step is rate m / (sqrt(v) root + eps) */
     bool first;
 } rule;
+/* Returns whether a step is a ratio of averages, m / sqrt(v). */
+WEFT__BOTH bool is_adam(const weft__update *u)
+{
+    return u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW || u->rule == WEFT__RADAM;
+}
+/* RAdam (Liu et al. 2020): v averages `length` gradients, in the limit `longest`. Up to 5 the variance of the
+ * ratio is unbounded, and a step is rate m. */
+WEFT__BOTH void rectify(double b2, double t, double correction, rule *r)
+{
+    double longest = 2 / (1 - b2) - 1, length = longest - 2 * t * pow(b2, t) / correction;
+    if (length > 5) {
+        double share = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
+        r->rate = (real)((double)r->rate * sqrt(share * correction));
+        r->root = 1;
+    } else
+        r->root = 0, r->eps = 1;
+}
 WEFT__BOTH rule rule_of(const weft__update *u, const weft__guard *g)
 {
-    double t = (double)g->applied + 1;
-    rule r = { u->lr, 1, g->applied == 0 };
-    if (u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW) {
+    double t = (double)g->applied + 1, b2 = (double)u->beta2, correction = 1 - pow(b2, t);
+    rule r = { u->lr, 1, u->eps, g->applied == 0 };
+    if (is_adam(u)) {
         r.rate = (real)((double)u->lr / (1 - pow((double)u->beta1, t)));
-        r.correct = (real)sqrt(1 - pow((double)u->beta2, t));
+        r.root = (real)(1 / sqrt(correction));
     }
+    if (u->rule == WEFT__RADAM)
+        rectify(b2, t, correction, &r);
     return r;
 }
-WEFT__BOTH void sgd(const weft__update *u, const rule *r, real dx, real *m, real *x)
-{
-    real g = dx + u->decay * *x;
-    if (u->beta1 != 0) {
-        real mean = r->first ? g : u->beta1 * *m + (1 - u->beta2) * g;
-        *m = mean;
-        g = u->nesterov ? g + u->beta1 * mean : mean;
-    }
-    *x -= u->lr * g;
-}
-WEFT__BOTH void rmsprop(const weft__update *u, real dx, real *m, real *v, real *a, real *x)
-{
-    real g = dx + u->decay * *x, square = u->beta2 * *v + (1 - u->beta2) * g * g, mean = 0;
-    *v = square;
-    if (u->centered)
-        mean = *a = u->beta2 * *a + (1 - u->beta2) * g;
-    real spread = square - mean * mean;          /* 0 for equal gradients, or below by rounding */
-    real step = g / (sqrt(spread < 0 ? 0 : spread) + u->eps);
-    if (u->beta1 != 0)
-        step = *m = u->beta1 * *m + step;
-    *x -= u->lr * step;
-}
-WEFT__BOTH void adam(const weft__update *u, const rule *r, real dx, real *m, real *v, real *x)
-{
-    bool decoupled = u->rule == WEFT__ADAMW;
-    real old = *x, g = decoupled ? dx : dx + u->decay * old,
-         decayed = decoupled ? old - u->lr * u->decay * old : old;
-    real mean = u->beta1 * *m + (1 - u->beta1) * g, square = u->beta2 * *v + (1 - u->beta2) * g * g;
-    *m = mean, *v = square;
-    *x = decayed - r->rate * mean / (sqrt(square) / r->correct + u->eps);
-}
+#define num             real
+#define SET(x)          ((real)(x))
+#define FMA(a, b, c)    ((a) * (b) + (c))
+#define ROOT(x)         sqrt(x)
+#define SELECT(c, a, b) ((c) ? (a) : (b))
+WEFT__BOTH void step_number(weft__rule which, const weft__update *u, const rule *r, real dx, real *m, real *v,
+                            real *a, real *x)
+#include "core/shared/rules.def"
+
 /* ---- proof that an update writes only finite numbers ---- *
  * The proof uses upper bounds of the gradients and of the values before. `slack` covers the rounding of a
  * step, and the margin of `limit` covers intermediate results. NaN proves nothing. Adam's step is bounded
@@ -99,18 +96,31 @@ WEFT__BOTH double adam_most(const weft__update *u, double g, weft__most *most)
                    (1 - b1) * (1 - b1) / (1 - b2));
     return most->a * (1 + sqrt(lost_squares(b2)) / (double)u->eps);
 }
+/* Lion's step is a sign. */
+WEFT__BOTH double lion_most(const weft__update *u, double g, weft__most *most)
+{
+    most->m = (double)u->beta2 * most->m + g;
+    return 1;
+}
+/* Without the second average, a step of RAdam is m. For Muon nothing is proved: it is always rehearsed. */
+WEFT__BOTH double step_most(const weft__update *u, double g, weft__most *most)
+{
+    double step = u->rule == WEFT__SGD     ? sgd_most(u, g, most) :
+                  u->rule == WEFT__RMSPROP ? rmsprop_most(u, g, most) :
+                  u->rule == WEFT__LION    ? lion_most(u, g, most) :
+                  u->rule == WEFT__MUON    ? (double)HUGE_VAL :
+                                             adam_most(u, g, most);
+    return u->rule == WEFT__RADAM && most->m > step ? most->m : step;
+}
 WEFT__BOTH bool stays_finite(const weft__update *u, weft__most *most)
 {
     const double limit = (sizeof(real) == 8 ? DBL_MAX : (double)FLT_MAX) * 1e-4, slack = 1 + 1e-6;
-    bool adam = u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW, decoupled = u->rule == WEFT__ADAMW;
     weft__most next = *most;
     double shrunk = (double)u->lr * (double)u->decay,
-           g = next.g + (decoupled ? 0 : (double)u->decay * next.x);
-    double rate = adam ? (double)u->lr / (1 - (double)u->beta1) : (double)u->lr;
-    double step = u->rule == WEFT__SGD     ? sgd_most(u, g, &next) :
-                  u->rule == WEFT__RMSPROP ? rmsprop_most(u, g, &next) :
-                                             adam_most(u, g, &next);
-    next.x = next.x * (decoupled && shrunk > 2 ? shrunk : 1) + rate * step;
+           g = next.g + (u->decoupled ? 0 : (double)u->decay * next.x);
+    double rate = is_adam(u) ? (double)u->lr / (1 - (double)u->beta1) : (double)u->lr;
+    double step = step_most(u, g, &next);
+    next.x = next.x * (u->decoupled && shrunk > 2 ? shrunk : 1) + rate * step;
     if (!(g <= limit && next.m <= limit && next.v <= limit && next.a * next.a <= limit && step <= limit &&
           next.x <= limit && rate <= limit && rate * next.m <= limit && shrunk <= limit))
         return false;
@@ -153,7 +163,7 @@ WEFT__BOTH double larger(double most, real x)
 /* Updates the bound of |m| / sqrt(v) for Adam, if m and v are finite. */
 WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)
 {
-    double r = u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW ? ratio(u, m, v) : 0;
+    double r = is_adam(u) ? ratio(u, m, v) : 0;
     most->a = r > most->a && m - m == 0 && v - v == 0 ? r : most->a;
 }
 
@@ -161,12 +171,7 @@ WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)
 WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, const real *dx, real *m, real *v,
                            real *a, real *x)
 {
-    if (u->rule == WEFT__SGD)
-        sgd(u, r, dx[i], m ? m + i : NULL, x + i);
-    else if (u->rule == WEFT__RMSPROP)
-        rmsprop(u, dx[i], m ? m + i : NULL, v + i, a ? a + i : NULL, x + i);
-    else
-        adam(u, r, dx[i], m + i, v + i, x + i);
+    step_number(u->rule, u, r, dx[i], m ? m + i : NULL, v ? v + i : NULL, a ? a + i : NULL, x + i);
 }
 /* Returns whether the finite numbers of element i stay finite. Writes only the bounds, to `most`. */
 WEFT__BOTH bool rehearse_one(const weft__update *u, const rule *r, bool moves, int64_t i, const real *dx,

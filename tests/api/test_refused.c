@@ -257,7 +257,7 @@ static const char unreachable[] =
     " weft_rnn_run_plan weft_carried_new weft_decode weft_decode_ragged weft_rnn_of_cell weft_parallel_add"
     " weft_shorten_series weft_features_fit weft_features_transform weft_features_inverse_transform"
     " weft_windows_new weft_windows_inverse_transform weft_rolling_forecast weft_rolling_forecasts"
-    " weft_ragged_of weft_to_rows weft_loader_set_state weft_onnx_run ";
+    " weft_ragged_of weft_to_rows weft_loader_set_state weft_onnx_run weft_muon_exclude ";
 /* Functions built on others, whose names appear in their messages. */
 static const char by_another_name[] =
     " weft_print weft_mean_loss weft_ratio_value weft_accuracy weft_sequence_accuracy weft_confusion_matrix"

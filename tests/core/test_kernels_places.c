@@ -71,14 +71,15 @@ static void nest(run *t, int which, int64_t n, real **v)
 }
 static void update(run *t, int which, int64_t n, real **v)
 {
-    const weft__update u = { .rule = (weft__rule)(which % 4),
+    const int rules = WEFT__MUON + 1;
+    const weft__update u = { .rule = (weft__rule)(which % rules),
                              .lr = (real).01,
                              .decay = (real).1,
                              .eps = (real)1e-8,
                              .beta1 = (real).9,
-                             .beta2 = (real)(which % 4 == WEFT__SGD ? .1 : .95),
-                             .nesterov = which / 4,
-                             .centered = which / 4 };
+                             .beta2 = (real)(which % rules == WEFT__SGD ? .1 : .95),
+                             .nesterov = which / rules,
+                             .centered = which / rules };
     t->k->update(&t->d, n, &u, guard(t), guard(t), v[3], v[1], v[0], v[2], v[OUT]);
 }
 
@@ -86,7 +87,7 @@ static const struct { const char *name; call_of *call; int ways; double low, hig
     { "flat", flat, 4, -2, 2 },
     { "unary", unary, WEFT__UNARIES * 6, .1, .9 },
     { "nest", nest, (WEFT__BINARIES + 1) * 4, .5, 2 },
-    { "update", update, 8, 2, 3 },
+    { "update", update, 2 * (WEFT__MUON + 1), 2, 3 },
 };
 static void at_all_places(int kind)
 {

@@ -7,8 +7,8 @@
 
 /* ---- options; missing ones have PyTorch's defaults ---- */
 typedef struct settings {
-    double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2;
-    bool nesterov, centered;
+    double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2, ns_steps;
+    bool nesterov, centered, decoupled, matched;
     const json_t *lrs;
 } settings;
 
@@ -22,6 +22,7 @@ static double *place_of(settings *s, const char *key)
         { "weight_decay", &s->weight_decay },
         { "alpha", &s->alpha },
         { "eps", &s->eps },
+        { "ns_steps", &s->ns_steps },
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(places[i].key, key))
@@ -43,6 +44,10 @@ static bool read_option(trial *t, settings *s, const char *key, const json_t *v)
         s->nesterov = json_is_true(v);
     else if (!strcmp(key, "centered") && json_is_boolean(v))
         s->centered = json_is_true(v);
+    else if (!strcmp(key, "decoupled_weight_decay") && json_is_boolean(v))
+        s->decoupled = json_is_true(v);
+    else if (!strcmp(key, "adjust_lr_fn") && json_is_string(v))
+        s->matched = !strcmp(json_string_value(v), "match_rms_adamw");
     else if (!json_is_false(v) && !json_is_null(v))          /* false, null: not given */
         return wrong(t, "unknown option \"%s\"", key);
     return true;
@@ -50,12 +55,15 @@ static bool read_option(trial *t, settings *s, const char *key, const json_t *v)
 
 static bool read_options(trial *t, settings *s, const char *rule)
 {
+    bool muon = !strcmp(rule, "muon");
     *s = (settings){ .lr = !strcmp(rule, "rmsprop") ? 1e-2 : 1e-3,
+                     .momentum = muon ? .95 : 0,
                      .weight_decay = !strcmp(rule, "adamw") ? 1e-2 : 0,
                      .alpha = .99,
-                     .eps = 1e-8,
+                     .eps = muon ? 1e-7 : 1e-8,
                      .beta1 = .9,
-                     .beta2 = .999 };
+                     .beta2 = !strcmp(rule, "lion") ? .99 : .999,
+                     .nesterov = muon };
     const char *key;
     json_t     *v;
     json_object_foreach(json_object_get(t->c, "options"), key, v)
@@ -81,6 +89,14 @@ static weft_optim *optimiser(trial *t, const char *rule, const settings *s)
         return weft_adam_new(t->m, &adam);
     if (!strcmp(rule, "adamw"))
         return weft_adamw_new(t->m, &adam);
+    if (!strcmp(rule, "radam"))
+        return weft_radam_new(
+            t->m, &(weft_radam_opts){ lr, adam.beta1, adam.beta2, eps, decay, s->decoupled });
+    if (!strcmp(rule, "lion"))
+        return weft_lion_new(t->m, &(weft_lion_opts){ lr, adam.beta1, adam.beta2, decay });
+    if (!strcmp(rule, "muon"))
+        return weft_muon_new(t->m, &(weft_muon_opts){ lr, momentum, eps, decay, (int)s->ns_steps,
+                                                      !s->nesterov, s->matched, adam });
     wrong(t, "unknown rule \"%s\"", rule);
     return NULL;
 }
@@ -140,7 +156,11 @@ static weft_tensor *optimizer(trial *t)
     settings      s;
     if (t->why[0] || !read_options(t, &s, rule))
         return NULL;
-    weft_tensor *p = weft_parameter(t->m, "p", 1, &n, (weft_init){ .kind = WEFT_INIT_ZERO });
+    const json_t *shape = json_object_get(t->c, "shape");
+    int64_t       size[2] = { n, 0 };
+    for (size_t i = 0; i < json_array_size(shape) && i < 2; i++)
+        size[i] = json_integer_value(json_array_get(shape, i));
+    weft_tensor *p = weft_parameter(t->m, "p", shape ? 2 : 1, size, (weft_init){ .kind = WEFT_INIT_ZERO });
     weft_assign_values(p, formula(t, 1, 0, 0, n), n);
     weft_optim *o = optimiser(t, rule, &s);
     for (size_t i = 0; i < json_array_size(steps) && !t->why[0] && weft_ok(t->w); i++) {

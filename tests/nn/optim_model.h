@@ -48,7 +48,7 @@ UNUSED static void pull(const model *a, int step)
 }
 
 /* One optimiser of each kind. All move parameters without a gradient, by momentum or decay. */
-enum { SGD_PLAIN, SGD_NESTEROV, RMSPROP_CENTRED, ADAM_L2, ADAMW_DECAY, RULES };
+enum { SGD_PLAIN, SGD_NESTEROV, RMSPROP_CENTRED, ADAM_L2, ADAMW_DECAY, RADAM, LION, MUON, RULES };
 UNUSED static weft_optim *rule_new(weft_module *m, int rule, double lr)
 {
     weft_adam_opts adam = { .lr = lr, .beta2 = .99, .weight_decay = rule == ADAM_L2 ? .1 : .3 };
@@ -61,6 +61,9 @@ UNUSED static weft_optim *rule_new(weft_module *m, int rule, double lr)
         return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = lr, .alpha = .9, .momentum = .5,
                                                          .centered = true });
     case ADAM_L2: return weft_adam_new(m, &adam);
+    case RADAM:   return weft_radam_new(m, &(weft_radam_opts){ .lr = lr, .beta2 = .9, .weight_decay = .1 });
+    case LION:    return weft_lion_new(m, &(weft_lion_opts){ .lr = lr, .weight_decay = .3 });
+    case MUON:    return weft_muon_new(m, &(weft_muon_opts){ .lr = lr, .weight_decay = .3, .adamw = adam });
     default:      return weft_adamw_new(m, &adam);
     }
 }

@@ -106,6 +106,13 @@ static void holds(const char *name, const double *want, int n, double (*f)(int64
 static double (*const cycle)(int64_t, int64_t, double, double, double, double) = weft_one_cycle_schedule;
 static double cosine(int64_t step) { return weft_cosine_schedule(step, 8, 1, 0, .1); }
 static double halves(int64_t step) { return weft_step_schedule(step, 3, 1, .5); }
+/* Formulas of transformers' schedules, with warm-up counted from 1 as in the cosine schedule. */
+static double linear(int64_t step) { return weft_linear_schedule(step, 8, 1, 3, 0); }
+static double stable(int64_t step)
+{
+    return weft_warmup_stable_decay_schedule(step, 10, 1, 2, 4, .2);
+}
+static double inverse(int64_t step) { return weft_inverse_sqrt_schedule(step, 1, 4); }
 static double cycle20(int64_t step) { return cycle(step, 20, .5, .3, 25, 1e4); }
 static double cycle10(int64_t step) { return cycle(step, 10, .5, .25, 10, 100); }
 static double cycle7(int64_t step) { return cycle(step, 7, .5, .5, 4, 2); }
@@ -134,6 +141,14 @@ Test(schedule, rates_match_the_formula)
     };
     holds("warmup_cosine", annealed, COUNT(annealed), cosine);
     holds("step_decay", decayed, COUNT(decayed), halves);
+    static const double to_zero[] = { 1. / 3, 2. / 3, 1, 1, .8, .6, .4, .2, 0, 0 };
+    static const double held[] = { .5, 1, 1, 1, 1, 1, 1, .8, .6, .4, .2, .2 };
+    static const double of_4[] = {
+        0.25, 0.5, 0.75, 1.0, 0.8944271909999159, 0.8164965809277261, 0.7559289460184544, 0.7071067811865476,
+    };
+    holds("linear", to_zero, COUNT(to_zero), linear);
+    holds("warmup_stable_decay", held, COUNT(held), stable);
+    holds("inverse_sqrt", of_4, COUNT(of_4), inverse);
     holds("one_cycle", of20, COUNT(of20), cycle20);
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
@@ -150,6 +165,11 @@ Test(schedule, edges_match_worked_examples)
         { weft_cosine_schedule(5, 5, 1, 0, .1), .1 }, { weft_cosine_schedule(INT64_MAX, 5, 1, 0, .1), .1 },
         { weft_cosine_schedule(0, 1, 1, 1, .1), 1 },  { weft_cosine_schedule(1, 1, 1, 1, .1), .1 },
         { weft_cosine_schedule(1, 4, 1e308, 4, 0), 5e307 }, { weft_cosine_schedule(8, 12, .8, 4, .1), .45 },
+        { weft_linear_schedule(5, 5, 1, 5, .1), .1 }, { weft_linear_schedule(4, 5, 1, 5, .1), 1 },
+        { weft_linear_schedule(INT64_MAX, 5, 1, 0, .1), .1 }, { weft_linear_schedule(0, 5, 1, 0, .1), 1 },
+        { weft_warmup_stable_decay_schedule(4, 5, 1, 0, 0, .1), 1 },
+        { weft_warmup_stable_decay_schedule(5, 5, 1, 0, 0, .1), .1 },
+        { weft_inverse_sqrt_schedule(0, 2, 1), 2 },   { weft_inverse_sqrt_schedule(399, 2, 4), .2 },
         { weft_step_schedule(0, 3, 1, .5), 1 },        { weft_step_schedule(2, 3, 1, .5), 1 },
         { weft_step_schedule(3, 3, 1, .5), .5 },       { weft_step_schedule(INT64_MAX, 1, 1, .5), 0 },
         { cycle(0, 10, 1, .5, 2, 4), .5 },   { cycle(4, 10, 1, .5, 2, 4), 1 },
@@ -178,14 +198,22 @@ CPU_TEST(schedule, invalid_arguments_give_nan)
         int64_t step = odd[i % 5], total = odd[i / 5 % 5];
         double lr = rates[i / 25],
                got[] = { weft_cosine_schedule(step, total, lr, 0, 0), weft_step_schedule(step, total, lr, .5),
-                         weft_one_cycle_schedule(step, total, lr, .3, 25, 1e4) };
-        for (int k = 0; k < 3; k++)
+                         weft_one_cycle_schedule(step, total, lr, .3, 25, 1e4),
+                         weft_linear_schedule(step, total, lr, 0, 0),
+                         weft_inverse_sqrt_schedule(step, lr, total),
+                         weft_warmup_stable_decay_schedule(step, total, lr, 1, 0, 0) };
+        for (int k = 0; k < 6; k++)
             cr_assert(fits(step, total, lr) ? got[k] >= 0 && got[k] <= lr : isnan(got[k]),
                       "schedule %d, step %lld of %lld, rate %g: %g", k, (long long)step, (long long)total, lr,
                       got[k]);
     }
     cr_assert(isnan(weft_cosine_schedule(1, 8, 1, -1, 0)) && isnan(weft_cosine_schedule(1, 8, 1, 2, -1)) &&
               isnan(weft_cosine_schedule(1, 8, 1, 2, NAN)));
+    const int64_t spans[][2] = { { -1, 2 }, { 9, 0 }, { 2, -1 }, { 2, 7 }, { INT64_MAX, INT64_MAX } };
+    for (int i = 0; i < COUNT(spans); i++)
+        cr_assert(isnan(weft_warmup_stable_decay_schedule(1, 8, 1, spans[i][0], spans[i][1], 0)), "%d", i);
+    cr_assert(isnan(weft_linear_schedule(1, 8, 1, -1, 0)) && isnan(weft_linear_schedule(1, 8, 1, 9, 0)) &&
+              isnan(weft_linear_schedule(1, 8, 1, 2, NAN)));
     cr_assert(isnan(weft_step_schedule(1, 8, 1, -1)) && isnan(weft_step_schedule(1, 8, 1, INFINITY)));
     const double bad[][3] = { { -.1, 2, 2 }, { 1.1, 2, 2 }, { NAN, 2, 2 },  { .3, 0, 2 },
                               { .3, 2, 0 },  { .3, -1, 2 }, { .3, 2, NAN }, { .3, INFINITY, 2 } };

@@ -28,7 +28,26 @@ REF_TEST(optim_refused, invalid_options_are_refused)
         { { .eps = WEFT_ZERO }, "adam: eps 0" },
         { { .eps = INF }, "adam: eps inf; expected a finite number above 0" },
         { { .eps = SMALL }, "adam: eps" } };
+    static const struct { weft_lion_opts o; const char *part; } lion[] = {
+        { { .lr = -1 }, "lion: lr -1" },
+        { { .beta1 = 1 }, "lion: beta1 1; expected 0 or more and below 1" },
+        { { .beta2 = NAN }, "lion: beta2 nan" },
+        { { .weight_decay = INF }, "lion: weight_decay inf" } };
+    static const struct { weft_muon_opts o; const char *part; } muon[] = {
+        { { .lr = WEFT_ZERO }, "muon: lr 0; expected a finite number above 0" },
+        { { .momentum = 1 }, "muon: momentum 1" },
+        { { .eps = SMALL }, "muon: eps" },
+        { { .ns_steps = -1 }, "muon: ns_steps -1; expected 1 .. 99" },
+        { { .ns_steps = 100 }, "muon: ns_steps 100" },
+        { { .weight_decay = -1 }, "muon: weight_decay -1" },
+        { { .adamw = { .beta1 = 1 } }, "muon, adamw: beta1 1" },
+        { { .lr = TOL(1e-300, 1e-30), .adamw = { .lr = TOL(1e300, 1e30) } }, "muon: adamw.lr / lr inf" } };
     model a = model_in(w);
+    for (int i = 0; i < COUNT(lion); i++)
+        FAILS_AT(w, weft_lion_new(a.m, &lion[i].o), WEFT_EARG, lion[i].part);
+    for (int i = 0; i < COUNT(muon); i++)
+        FAILS_AT(w, weft_muon_new(a.m, &muon[i].o), WEFT_EARG, muon[i].part);
+    FAILS_AT(w, weft_radam_new(a.m, &(weft_radam_opts){ .beta2 = 1 }), WEFT_EARG, "radam: beta2 1");
     for (int i = 0; i < COUNT(sgd); i++)
         FAILS_AT(w, weft_sgd_new(a.m, &sgd[i].o), WEFT_EARG, sgd[i].part);
     for (int i = 0; i < COUNT(rmsprop); i++)
