@@ -13,4 +13,5 @@
 #include "autograd/api_op.h"
 #include "nn/api_module.h"
 #include "rnn/api_cell.h"
+#include "rnn/api_linear_rnn.h"
 #endif

@@ -1,6 +1,6 @@
-/* scan.cu - linear recurrences along runs of rows. A thread has one column of a run and walks along its rows
- * in order, so its bits depend on nothing else. The loads of AHEAD rows are issued together; only the chain of
- * products is sequential. */
+/* scan.cu - linear recurrences along runs of rows. A thread has one column of a run and walks along its
+ * rows in order, so its bits depend on nothing else. The loads of AHEAD rows are issued together; only the
+ * chain of products is sequential. */
 #include "cuda/groups.h"
 
 /* few threads in a block, so that more multiprocessors have one */

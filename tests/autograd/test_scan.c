@@ -79,7 +79,8 @@ TABLE_TEST(scan, of_a_joined_sequence_is_that_of_its_parts)
     dice_seed(5);
     static const int32_t cut[N] = { 3, 0, 12, 0, 1 };
     const weft_lengths parts = { .n = N, .len = cut };
-    weft_tensor *a = ragged(w, W, -1, 1), *b = ragged(w, W, -1, 1), *first = plain(w, N, W), *a1, *a2, *b1, *b2;
+    weft_tensor *a = ragged(w, W, -1, 1), *b = ragged(w, W, -1, 1), *a1, *a2, *b1, *b2;
+    weft_tensor *first = plain(w, N, W);
     weft_split_sequences(a, &parts, &a1, &a2);
     weft_split_sequences(b, &parts, &b1, &b2);
     weft_tensor *y1 = weft_scan(a1, b1, 0, first, false), *last = weft_pool(y1, WEFT_POOL_LAST);
@@ -131,7 +132,8 @@ TABLE_TEST(scan, of_nothing_is_nothing)
     weft_gradients(weft_sum_all(y), x, 3, dx);
     cr_assert(weft_size(y, 0) == 0 && weft_size(dx[0], 0) == 0 && weft_size(dx[1], 0) == 0);
     same_bits("dfirst", numbers(dx[2]), ((weft_real[6]){ 0 }), 6);
-    cr_assert(weft_numel(weft_scan(weft_scalar(w, 1), weft_zeros(w, WEFT_SHAPE(2, 0, 3)), 1, NULL, true)) == 0);
+    y = weft_scan(weft_scalar(w, 1), weft_zeros(w, WEFT_SHAPE(2, 0, 3)), 1, NULL, true);
+    cr_assert(weft_numel(y) == 0);
     cr_assert(weft_numel(weft_shift(weft_zeros(w, WEFT_SHAPE(0, 3)), 2, NULL)) == 0);
 }
 

@@ -105,10 +105,10 @@ static weft_tensor *scanned(hunt_scene *s)
 {
     int64_t f = hunt_width(s->x), k = hunt_below(s, 4);
     weft_tensor *wide = weft_tanh(hunt_as_wide(s, s->other, f, "a")), *first = NULL;
+    const weft_init values = { WEFT_INIT_UNIFORM, -.9, .9 };
     weft_tensor *a = k == 0 ? wide :
                      k == 1 ? weft_slice(wide, 1, 0, 1) :
-                     k == 2 ? weft_parameter(s->m, hunt_name(s, ""), 1, &f,
-                                             (weft_init){ WEFT_INIT_UNIFORM, (weft_real)-.9, (weft_real).9 }) :
+                     k == 2 ? weft_parameter(s->m, hunt_name(s, ""), 1, &f, values) :
                               weft_scalar(s->w, (weft_real).7);
     bool reverse = hunt_one_in(s, 2);
     int axis = k == 0 && hunt_one_in(s, 4);
