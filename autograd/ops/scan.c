@@ -54,13 +54,12 @@ static weft_tensor *shifted(weft_tensor *x, weft__along a, int64_t by, weft_tens
 
 weft_tensor *weft_shift(weft_tensor *x, int64_t by, weft_tensor *fill)
 {
-    const char *error = x && fill ? weft__handle_error(x->w, fill) : NULL;
     int axis = 0;
     char text[128];
+    if (!x || (fill && weft__handle_error(x->w, fill)))
+        return weft__failed_of(LIST(x, fill), WEFT_EARG, "shift", "expected x, and fill or NULL");
     if (!weft__find_axis(x, &axis, "shift"))
         return weft__inert_of(x);
-    if (error)
-        return weft__failed(x, WEFT_EARG, "shift", "fill %s", error);
     const weft__along a = weft__along_axis(x, 0, true);
     weft__form all = weft__reduced_form(&a), one = all;
     if (a.tokens) {
@@ -197,13 +196,12 @@ static weft_tensor *factors_for(weft_tensor *a, const weft__along *along, bool *
 
 weft_tensor *weft_scan(weft_tensor *a, weft_tensor *b, int axis, weft_tensor *first, bool reverse)
 {
+    if (!a || !b || weft__handle_error(b->w, a))
+        return weft__failed_of(LIST(a, b, first), WEFT_EARG, "scan", "expected factors a and terms b");
     if (!weft__find_axis(b, &axis, "scan"))
         return weft__inert_of(b);
     scan s = { .along = weft__along_axis(b, axis, true) };
     s.along.flag = reverse;
-    const char *error = weft__handle_error(b->w, a);
-    if (error)
-        return weft__failed(b, WEFT_EARG, "scan", "a %s", error);
     a = factors_for(a, &s.along, &s.shared);
     return apply(&s, b, a, first);
 }

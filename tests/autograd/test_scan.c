@@ -160,7 +160,7 @@ CPU_TEST(scan, refuses_other_shapes)
     weft_scan(b, weft_zeros(w, WEFT_SHAPE(TOKENS, 3)), 0, NULL, false);
     FAILS(w, WEFT_ESHAPE, "scan: ");
     weft_scan(NULL, weft_zeros(w, WEFT_SHAPE(2)), 0, NULL, false);
-    FAILS(w, WEFT_EARG, "scan: [2]: a is NULL");
+    FAILS(w, WEFT_EARG, "scan: input 0 is NULL");
     weft_scan(weft_scalar(w, 1), weft_zeros(w, WEFT_SHAPE(2)), 1, NULL, false);
     FAILS(w, WEFT_EARG, "scan: [2] has no axis 1");
     ints = weft_ints(w, NULL, WEFT_SHAPE(2));
