@@ -2,7 +2,7 @@
 #include "autograd/api_scan.h"
 #include "autograd/op.h"
 
-/* ---- shift: a gather of rows, those of `fill` behind the others ---- */
+/* ---- shift: a gather of the rows of x, followed by those of `fill` ---- */
 static int64_t rows_of(const weft__along *a) { return weft__extents(&a->whole, 0, a->axis + 1); }
 static int64_t count_of(const weft__along *a)
 {
@@ -13,8 +13,8 @@ static int64_t run_start(const weft__along *a, int64_t run)
     return a->tokens ? a->whole.batch->offset.host[run] : run * a->whole.size[a->axis];
 }
 
-/* Returns for each row the number of its row in x, which is `by` rows before it in the same run. Rows from
- * outside are -1, or with fill the row of the run behind the rows of x. */
+/* Returns an index for each row of the result: of the row `by` rows earlier in the same run. Outside the run
+ * it is -1, or with fill that of the run's row of fill. */
 static weft_tensor *shifted_rows(weft *w, const weft__along *a, int64_t by, bool fill)
 {
     const int64_t rows = rows_of(a);

@@ -1,5 +1,5 @@
-/* test_scan.c - tests weft_scan and weft_shift against their definitions in loops, and what they promise
- * about bits: parts of a sequence, neighbours, layouts and threads change none. */
+/* test_scan.c - tests weft_scan and weft_shift against their definitions in loops. Parts of a sequence,
+ * neighbours and layouts change no bit. */
 #include "tests/check.h"
 
 enum { N = 5, W = 37, TOKENS = 23 };
