@@ -68,7 +68,7 @@ static weft_tensor *block(const weft__direction *d, weft_tensor *x, int k, int f
     return weft__linear_part(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH], k * d->hidden, d->hidden, f);
 }
 static weft_tensor *rest_of(weft_tensor *gate) { return weft_sub(weft_scalar(gate->w, 1), gate); }
-static weft_tensor *scan(const weft__direction *d, weft_tensor *a, weft_tensor *b, weft_tensor *first)
+static weft_tensor *scanned(const weft__direction *d, weft_tensor *a, weft_tensor *b, weft_tensor *first)
 {
     return weft_scan(a, b, 0, first, d->reverse);
 }
@@ -76,7 +76,7 @@ static weft_tensor *scan(const weft__direction *d, weft_tensor *a, weft_tensor *
 static weft_tensor *min_gru(const weft__direction *d, weft_tensor *x)
 {
     weft_tensor *z = block(d, x, 0, WEFT__sigmoid);
-    return scan(d, rest_of(z), weft_mul(z, block(d, x, 1, WEFT__UNARIES)), d->in[WEFT__H0]);
+    return scanned(d, rest_of(z), weft_mul(z, block(d, x, 1, WEFT__UNARIES)), d->in[WEFT__H0]);
 }
 
 /* f / (f + i) = sigmoid(log f - log i), and log sigmoid(k) = -softplus(-k). So nothing is divided by 0. */
@@ -85,7 +85,7 @@ static weft_tensor *min_lstm(const weft__direction *d, weft_tensor *x)
     weft_tensor *of_f = weft_softplus(weft_neg(block(d, x, 0, WEFT__UNARIES)));
     weft_tensor *of_i = weft_softplus(weft_neg(block(d, x, 1, WEFT__UNARIES)));
     weft_tensor *f = weft_sigmoid(weft_sub(of_i, of_f));
-    return scan(d, f, weft_mul(rest_of(f), block(d, x, 2, WEFT__UNARIES)), d->in[WEFT__H0]);
+    return scanned(d, f, weft_mul(rest_of(f), block(d, x, 2, WEFT__UNARIES)), d->in[WEFT__H0]);
 }
 
 /* 1 - a^2 by expm1, which elu is below 0. It is 0 where r is 0, so the root has a lower limit. */
@@ -98,7 +98,7 @@ static weft_tensor *rg_lru(const weft__direction *d, weft_tensor *x)
     weft_tensor *log_a = weft_mul(r, weft_scale(weft_softplus(own[DECAY]), -8));
     weft_tensor *kept = weft_neg(weft_elu(weft_scale(log_a, 2), 1));
     weft_tensor *in = weft_mul(weft_sqrt(weft_clamp(kept, 1e-30, (double)INFINITY)), weft_mul(i, u));
-    return scan(d, weft_exp(log_a), in, d->in[WEFT__H0]);
+    return scanned(d, weft_exp(log_a), in, d->in[WEFT__H0]);
 }
 
 /* Columns from .. to - 1 of the first c; NULL stays NULL. */
@@ -123,7 +123,7 @@ static weft_state qrnn(const weft__direction *d, weft_tensor *x, const weft__lin
     }
     weft_tensor *all = past ? weft_concat(seen, r->window, 1) : x;
     weft_tensor *z = block(d, all, 0, WEFT__tanh), *f = block(d, all, 1, WEFT__sigmoid);
-    state[0] = scan(d, f, weft_mul(rest_of(f), z), of_first(d, 0, H));
+    state[0] = scanned(d, f, weft_mul(rest_of(f), z), of_first(d, 0, H));
     return (weft_state){ weft_mul(block(d, all, 2, WEFT__sigmoid), state[0]),
                          past ? weft_concat(state, n, 1) : state[0] };
 }

@@ -75,9 +75,9 @@ weft_tensor *weft_shift(weft_tensor *x, int64_t by, weft_tensor *fill)
 
 /* ---- scan: inputs b, a, perhaps first ---- */
 /* along.flag: from the end. later, shared: as in weft__scan; shared: a_row 0. */
-typedef struct scan { weft__along along; bool later, shared; } scan;
+typedef struct recurrence { weft__along along; bool later, shared; } recurrence;
 enum { B_, A_, FIRST_ };
-static const scan *how(const weft_call *c) { return c->attributes; }
+static const recurrence *how(const weft_call *c) { return c->attributes; }
 
 /* Returns the first row of each run in the direction of the scan, as f; 0 for an empty run. */
 static weft_tensor *first_rows(weft_tensor *x, const weft__along *a, const weft__form *f)
@@ -110,7 +110,7 @@ static bool scan_shape(weft_call *c)
 }
 static weft__scan kernel_of(const weft_call *c)
 {
-    const scan *s = how(c);
+    const recurrence *s = how(c);
     const weft__segments runs = weft__segments_of(&s->along);
     return (weft__scan){ .s = runs,
                          .reverse = s->along.flag,
@@ -145,15 +145,15 @@ static void scan_fused(const weft_call *c)
     }
 }
 
-static weft_tensor *apply(const scan *, weft_tensor *b, weft_tensor *a, weft_tensor *first);
+static weft_tensor *apply(const recurrence *, weft_tensor *b, weft_tensor *a, weft_tensor *first);
 /* By operators the gradient of b is a scan of dy in the other direction, with the factors of the later rows
  * (Martin & Cundy 2017); its own gradient is a scan as the first. */
 static weft_tensor *scan_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    const scan *s = how(c);
+    const recurrence *s = how(c);
     weft__along a = weft__current_along(c);
     const int64_t by = a.flag ? -1 : 1;
-    scan other = *s;
+    recurrence other = *s;
     other.along.flag = !a.flag;
     other.later = !s->later;
     weft_tensor *first = c->n > FIRST_ ? c->x[FIRST_] : NULL, *g = apply(&other, dy, c->x[A_], NULL);
@@ -171,7 +171,7 @@ static weft_tensor *scan_back(const weft_call *c, weft_tensor *dy, int i)
     .backward = scan_back, .describe = weft__describe_along
 static const weft_op op_scan = { SCAN_RECORD, .fused = scan_fused }, op_later = { SCAN_RECORD };
 
-static weft_tensor *apply(const scan *s, weft_tensor *b, weft_tensor *a, weft_tensor *first)
+static weft_tensor *apply(const recurrence *s, weft_tensor *b, weft_tensor *a, weft_tensor *first)
 {
     weft_tensor *const in[] = { b, a, first };
     return weft__apply(s->later ? &op_later : &op_scan, in, first ? 3 : 2, s, sizeof *s)->y[0];
@@ -200,7 +200,7 @@ weft_tensor *weft_scan(weft_tensor *a, weft_tensor *b, int axis, weft_tensor *fi
         return weft__failed_of(LIST(a, b, first), WEFT_EARG, "scan", "expected factors a and terms b");
     if (!weft__find_axis(b, &axis, "scan"))
         return weft__inert_of(b);
-    scan s = { .along = weft__along_axis(b, axis, true) };
+    recurrence s = { .along = weft__along_axis(b, axis, true) };
     s.along.flag = reverse;
     a = factors_for(a, &s.along, &s.shared);
     return apply(&s, b, a, first);
