@@ -1,6 +1,6 @@
 /* weft_op.h - for authors of operators, layers and recurrent cells, and to look at the tape.
  *
- * Contents: properties of tensors and of the context, ragged batches by their rows, second
+ * Contents: properties of tensors and of the context, ragged batches by their rows, scans, second
  * derivatives, gradient checks, the tape, records of operators, modules inside modules, other
  * cells. */
 #ifndef WEFT_OP_LEVEL_H
@@ -8,8 +8,10 @@
 #include "weft.h"
 #include "core/api_author.h"
 #include "autograd/api_ragged.h"
+#include "autograd/api_scan.h"
 #include "autograd/api_tape.h"
 #include "autograd/api_op.h"
 #include "nn/api_module.h"
 #include "rnn/api_cell.h"
+#include "rnn/api_linear_rnn.h"
 #endif

@@ -98,9 +98,9 @@ bool weft__keeps_gradient(const weft_tensor *x);
  * value, or WEFT__UNARIES for none. With a weight [G, O, K] and a bias [G, O] each group of x [.., G, K] has
  * its own. */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
-/* Does the same with `rows` rows of weight and bias, from row `from` on. */
+/* Does the same with `rows` rows of weight and bias, from row `from` on. f has no parameter. */
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
-                               int64_t rows);
+                               int64_t rows, int f);
 weft_tensor *weft__glu(weft_tensor *x);          /* returns a sigmoid(b) of x = [a, b] */
 /* concat_lists.c: Sets y[l] = weft_concat(list[l], n, 0) for 1 .. 4 lists of tensors of one shape. */
 void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);

@@ -22,6 +22,7 @@ typedef struct bench {
     weft_rnn *rnn;
     weft_linear *out;
     weft_attention_layer *attention;
+    weft_tensor *a, *b;                          /* case scan: factors and terms, parameters */
     int64_t classes;                             /* of the model with a layer; 0: only the layer */
     bool classifier;                             /* of sequences, not of tokens */
     bool padded, plain;
@@ -91,11 +92,20 @@ static weft_tensor *attention_loss(const bench *b)
     return weft_sum_all(b->padded ? unpacked(b, y) : y);
 }
 
+static weft_tensor *scan_loss(const bench *b)
+{
+    weft_tensor *like = weft_ragged_ints(b->w, b->ids, &b->lengths);
+    return weft_sum_all(
+        weft_scan(weft_ragged_like(b->a, like), weft_ragged_like(b->b, like), 0, NULL, false));
+}
+
 static weft_tensor *loss_of(void *user)
 {
     const bench *b = user;
     if (b->attention)
         return attention_loss(b);
+    if (b->a)
+        return scan_loss(b);
     if (b->row.axis)
         return growth_loss(b);
     if (b->classifier)
@@ -122,7 +132,11 @@ static void build(bench *b)
     }
     if (b->classes)
         b->embed = weft_embedding_new(b->all, "embedding", &table);
-    b->rnn = !strcmp(r->name, "gru") ? weft_gru_new(b->all, "gru", &o) : weft_lstm_new(b->all, "lstm", &o);
+    const weft_linear_rnn_opts linear = { .input = r->I, .hidden = r->H, .layers = 1 };
+    b->rnn = !strcmp(r->name, "gru")    ? weft_gru_new(b->all, "gru", &o) :
+             !strcmp(r->name, "mingru") ? weft_linear_rnn_new(b->all, "mingru", &linear) :
+             !strcmp(r->name, "scan")   ? NULL :
+                                          weft_lstm_new(b->all, "lstm", &o);
     if (b->classes)
         b->out = weft_linear_new(b->all, "linear", &(weft_linear_opts){ .in = r->H, .out = b->classes });
 }
@@ -142,6 +156,10 @@ static void count_work(bench *b)
 {
     row *r = &b->row;
     int directions = r->bidirectional ? 2 : 1, gates = !strcmp(r->name, "gru") ? 3 : 4;
+    if (!strcmp(r->name, "mingru"))
+        add_linear(&r->work, (double)r->tokens, r->I, 2 * r->H, false);
+    if (!b->rnn || !strcmp(r->name, "mingru"))
+        return;
     for (int k = 0; k < r->layers; k++)
         for (int d = 0; d < directions; d++)
             add_recurrent(&r->work, (double)r->tokens, gates, k ? directions * r->H : r->I, r->H,
@@ -186,6 +204,12 @@ static bool make_data(bench *b)
     (b->attention ? count_attention : count_work)(b);
     if (b->classes)
         return true;
+    if (!strcmp(r->name, "scan")) {              /* |a| < 1 */
+        const weft_init zero = { .kind = WEFT_INIT_ZERO };
+        b->a = weft_parameter(b->all, "a", WEFT_SHAPE(r->tokens, r->H), zero);
+        b->b = weft_parameter(b->all, "b", WEFT_SHAPE(r->tokens, r->H), zero);
+        return weft_ok(b->w);
+    }
     b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->I)) :
                        weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
     return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill_formula(b->x, "x", 2);
@@ -200,7 +224,7 @@ static bool run(row r, const settings *s)
                 .w = weft_open(&s->open) };
     b.classes = b.classifier ? 2 : r.vocabulary;
     build(&b);
-    bool ok = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) &&
+    bool ok = make_data(&b) && set_weights(b.all, b.a ? 1.9 : 2 / sqrt((double)b.row.H)) &&
               measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
     return ok;
@@ -261,6 +285,14 @@ static bool layers_alone(const char *name, const settings *s)
 bool bench_lstm(const settings *s) { return layers_alone("lstm", s); }
 bool bench_gru(const settings *s) { return layers_alone("gru", s); }
 bool bench_bilstm(const settings *s) { return layer("bilstm", "uniform", 256, 64, 128, true, s); }
+
+/* weft_scan alone, and a layer on it. */
+bool bench_scan(const settings *s)
+{
+    row r = { .name = "scan", .lengths = "uniform", .B = 64, .T = 128, .I = 256, .H = 256, .layers = 1 };
+    return measure(run, r, "concat", s);
+}
+bool bench_mingru(const settings *s) { return layer("mingru", "uniform", 256, 64, 128, false, s); }
 
 /* The same number of tokens in longer and longer sequences, and one very long sequence. */
 bool bench_long(const settings *s)

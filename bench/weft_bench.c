@@ -15,9 +15,10 @@
 static const struct {
     const char *name;
     bench_case *run;
-} cases[] = { CASE(net), CASE(lstm), CASE(gru), CASE(bilstm), CASE(transformer_lstm), CASE(tft),
-              CASE(attention), CASE(g2p), CASE(decode), CASE(growth), CASE(gemm), CASE(pack), CASE(plan),
-              CASE(long), CASE(never_slower), CASE(sweep), CASE(slow_pack) };
+} cases[] = { CASE(net), CASE(lstm), CASE(gru), CASE(bilstm), CASE(mingru), CASE(scan),
+              CASE(transformer_lstm), CASE(tft), CASE(attention), CASE(g2p), CASE(decode), CASE(growth),
+              CASE(gemm), CASE(pack), CASE(plan), CASE(long), CASE(never_slower), CASE(sweep),
+              CASE(slow_pack) };
 
 static bool run_named(const char *name, const settings *s)
 {

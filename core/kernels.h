@@ -86,6 +86,24 @@ typedef struct weft__product {
     const void *packed;                          /* b packed by gemm_pack for this kind of product, or NULL */
 } weft__product;
 
+/* destination of a gradient; NULL: not needed */
+typedef struct weft__into { real *to; bool add; } weft__into;
+
+/* A linear recurrence over the rows of each run, from the last to the first if reverse: y = a y_before + b,
+ * where y_before is the result of the row before, or `first` for the first row. later: a is the factor of the
+ * row before (and the first row is b); a product with y_before = 0 is 0, as for gradients. The rows of a run
+ * are summed in order, by fused multiply-add where the instruction set has it, so splitting a run and handing
+ * y on as `first` changes no bit.
+ *
+ * backward (never `later`): db = dy + (a db) of the row after, da = db y_before, dfirst = a db of the first
+ * row, 0 for an empty run. A product with db = 0 is 0. */
+typedef struct weft__scan {
+    weft__segments s; bool reverse, later;
+    const real *a; int64_t a_row;                /* step between rows of a: inner, or 0 for one row for all */
+    const real *b, *first; real *y;              /* first [count, inner], NULL: zeros */
+    const real *dy; weft__into da, db, dfirst;   /* backward, which reads y; da [rows, inner] */
+} weft__scan;
+
 /* Layer norm: y = (s - mean) rstd gain + shift for each row s. s is the row of x, or with a gate a sigmoid(b)
  * plus the row of x, where a and b are the halves of the gate's row. Row r uses gain and shift r % groups;
  * groups divides rows. */
@@ -168,9 +186,6 @@ typedef struct weft__recurrence {
     real *dh;
     const void *packed;                        /* the recurrence's part of recur_layer's l->packed, or NULL */
 } weft__recurrence;
-
-/* destination of a gradient; NULL: not needed */
-typedef struct weft__into { real *to; bool add; } weft__into;
 
 /* The whole layer in one direction: the recurrence and the products and sums over its tokens. The kernel
  * computes the sums, so the gates are undefined on entry. A back end may process a few tokens at a time to

@@ -29,7 +29,7 @@ NVCC_HOST   = -DWEFT_ONCE $(call gencode,$(oldest),compute,$(oldest))
 NVCC_ONCE   = $(NVCC_HOST) $(foreach a,$(CUDA_ARCHS),$(call gencode,$(oldest),sm,$a))
 # An element of a vector has the same bits at every position and alignment. So neither nvcc nor ptxas may fuse a
 # multiplication with an addition at some positions only.
-CUDA_UNFUSED := $(addprefix cuda/,nests.cu optimisers.cu pointwise.cu)
+CUDA_UNFUSED := $(addprefix cuda/,nests.cu optimisers.cu pointwise.cu scan.cu)
 nvcc_code   = $(if $(filter $1,$(CUDA_UNFUSED)),-fmad=false) \
               $(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
 CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) $(NVCC_EACH) $(NVCC_ONCE) \

@@ -169,7 +169,7 @@ static void multihead_new(weft_attention_layer *a, const weft_attention_layer_op
 /* Projects query, key or value (i = 0 .. 2) with its part of the weight. */
 static weft_tensor *project_input(const weft_attention_layer *a, weft_tensor *x, int i)
 {
-    return weft__linear_part(x, a->weight, a->bias, i * a->width, a->width);
+    return weft__linear_part(x, a->weight, a->bias, i * a->width, a->width, WEFT__UNARIES);
 }
 
 static weft_attention_memory project_multihead(const void *layer, weft_tensor *memory)

@@ -4,6 +4,13 @@
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
+/* Returns part k of a stack, in the user's order. */
+static weft_tensor *part_of(weft_tensor *stack, int k)
+{
+    return stack ? weft_reshape(weft_slice(stack, 0, k, k + 1),
+                                WEFT_SHAPE(weft_size(stack, 1), weft_size(stack, 2))) :
+                   NULL;
+}
 /* Returns the direction k of a layer. first: stacked states. */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
                                     const weft__state_map *e)
@@ -21,7 +28,8 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
-    const weft_state own = weft__first_states(e, first, k);
+    const weft_state own = is_linear(r) ? (weft_state){ part_of(first.h, k), part_of(first.c, k) } :
+                                          weft__first_states(e, first, k);
     d.in[WEFT__H0] = own.h;
     d.in[WEFT__C0] = own.c;
     return d;
@@ -40,7 +48,9 @@ static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state
     for (int i = 0; i < directions(r) && !x->w->status; i++) {
         d[i] = direction_of(r, x, by, first, k + i, e);
         if (!both && !x->w->status)
-            y[i] = r->composed ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
+            y[i] = is_linear(r) ? weft__linear_direction(&d[i], &r->linear) :
+                   r->composed  ? weft__recurrent_composed(&d[i]) :
+                                  weft__recurrent(&d[i]);
     }
     if (both && !x->w->status)
         weft__recurrent_both(d, y);
@@ -55,7 +65,7 @@ static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int l
     return weft_dropout(x, r->opts.dropout, name, false);
 }
 
-/* Runs all layers. x, or ids if given, is packed, or has rows step by step. */
+/* Runs all layers. x, or ids if given, is packed, or has rows step by step; CONCAT in a linear layer. */
 static weft_rnn_out run_layers(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
@@ -111,7 +121,7 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
         weft__fail(w, WEFT_EARG, "%s: state %s is NULL; expected both h and c, or neither", function,
                    s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) &&
-           state_fits(r, function, "c", s.c, n, r->opts.hidden);
+           state_fits(r, function, "c", s.c, n, c_width(r));
 }
 
 static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
@@ -143,9 +153,9 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
 /* ---- runs ---- */
 static weft_rnn_out run_batch(weft_rnn *r, weft_tensor *x, weft_state first)
 {
-    const bool rows = x->f.layout == WEFT_ROWS;
+    const bool rows = x->f.layout == WEFT_ROWS && !is_linear(r);
     weft__form order = { .batch = x->f.batch,
-                         .layout = rows ? WEFT_ROWS : WEFT_PACKED,
+                         .layout = is_linear(r) ? WEFT_CONCAT : rows ? WEFT_ROWS : WEFT_PACKED,
                          .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };

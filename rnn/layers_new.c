@@ -63,7 +63,7 @@ static void weights_new(weft_rnn *r, int layer, int direction)
     static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
                                                           "weight_hr" };
     int64_t W = h_width(r), H = r->opts.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
-            in = layer ? W * directions(r) : r->opts.input;
+            in = (layer ? W * directions(r) : r->opts.input) * (r->linear.window ? r->linear.window : 1);
     const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
         { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->opts.proj, H }
     };
@@ -94,7 +94,7 @@ static void describe_layer(const weft_rnn *r)
     weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell]);
     if (gates && *gates)
         weft__describe(r->m, "gates", gates);
-    weft__describe(r->m, "bias", r->opts.no_bias ? "none" : "b_ih and b_hh");
+    weft__describe(r->m, "bias", r->opts.no_bias ? "none" : r->gates_h ? "b_ih and b_hh" : "b_ih");
 }
 
 /* Allocates the data of a program's cell for each layer and direction. Copies the cell's record. */
@@ -108,11 +108,10 @@ static bool own_cells(weft_rnn *r)
     return r->own_cells;
 }
 
-static weft_rnn none;                            /* a layer that could not be made */
+weft_rnn weft__rnn_none;
 
-/* Makes a layer. kind: a layer with only the cell's fields set. */
-static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind,
-                           const weft_rnn_opts *o)
+weft_rnn *weft__rnn_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind,
+                        const weft_rnn_opts *o)
 {
     weft *w = weft_module_context(parent);
     const char *reason = o ? layer_fault(kind, o) : "opts is NULL";
@@ -124,17 +123,17 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     else if (reason)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", reason);
     if (reason)
-        return &none;
+        return &weft__rnn_none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
-        return weft__finish_layer(m, r, &none);
+        return weft__finish_layer(m, r, &weft__rnn_none);
     *r = *kind;
     r->m = m;
     r->opts = *o;
     r->opts.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
-        return weft__finish_layer(m, r, &none);
+        return weft__finish_layer(m, r, &weft__rnn_none);
     describe_layer(r);
     r->traces =
         (weft__traces){ .w = m->w, .layers = r->opts.layers, .directions = directions(r), .own = is_own(r) };
@@ -142,7 +141,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
     r->own.own = NULL;                           /* the list belongs to the caller */
-    return weft__finish_layer(m, r, &none);
+    return weft__finish_layer(m, r, &weft__rnn_none);
 }
 
 static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell,
@@ -152,7 +151,7 @@ static weft_rnn *known_new(weft_module *m, const char *name, const char *functio
                             .gates_x = weft__gates(cell),
                             .gates_h = weft__gates(cell),
                             .has_c = weft__states(cell) == 2 };
-    return layer_new(m, name, function, &kind, o);
+    return weft__rnn_new(m, name, function, &kind, o);
 }
 
 weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
@@ -160,10 +159,10 @@ weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *ce
     const char *reason = weft__cell_fault(cell);
     if (reason) {
         weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", reason);
-        return &none;
+        return &weft__rnn_none;
     }
     const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
-    return layer_new(m, name, "rnn_of_cell",
+    return weft__rnn_new(m, name, "rnn_of_cell",
                      &(weft_rnn){ .own = *cell,
                                   .gates_x = cell->gates,
                                   .gates_h = of_h,
@@ -197,7 +196,7 @@ weft__state_form weft__state_form_of(const weft_rnn *r)
 {
     return r && r->m ? (weft__state_form){ .stacked = stacked(r),
                                            .h = h_width(r),
-                                           .c = r->has_c ? r->opts.hidden : 0,
+                                           .c = r->has_c ? c_width(r) : 0,
                                            .two_ways = directions(r) == 2 } :
                        (weft__state_form){ 0 };
 }

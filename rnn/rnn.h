@@ -4,6 +4,7 @@
 #define WEFT_RNN_H
 #include "nn/nn.h"
 #include "rnn/api_cell.h"
+#include "rnn/api_linear_rnn.h"
 #include "rnn/api_trace.h"
 
 /* Inputs of one direction. G: gates of the cell (core/cells.def); W: width of h. x [N, F] packed, w_ih [G H,
@@ -65,6 +66,12 @@ typedef struct weft__direction {
     weft_tensor *in[WEFT__RNN_INPUTS];
 } weft__direction;
 
+/* linear_rnn.c: A layer whose states depend linearly on the states before. window: tokens that the gates of a
+ * QRNN see. past: numbers of earlier tokens in its state c, after `hidden` numbers. */
+typedef struct weft__linear_rnn { weft_linear_rnn_kind kind; int window; int64_t past; } weft__linear_rnn;
+/* Runs one direction over x in the layout CONCAT, with first states in the user's order. */
+weft_state weft__linear_direction(const weft__direction *, const weft__linear_rnn *);
+
 const char *weft__cell_fault(const weft_cell *); /* the reason why a cell is invalid; or NULL */
 void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer,
                           bool reverse);
@@ -113,7 +120,8 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
 typedef struct weft__state_map {
     struct weft__state_map *next;
     const weft_batch *batch;
-    const weft__place *place;                    /* of rows that hold several sequences; NULL: packed */
+    weft_layout layout;
+    const weft__place *place;                    /* of rows that hold several sequences */
     /* stacked: number of parts of order and empty. stride: distance between parts. */
     int64_t stacked, stride;
     /* Rows of the stack as [stacked * n, width]. order: in packed order. empty: of empty sequences, or -1. */

@@ -25,9 +25,7 @@ static void fill_stacks(const weft__state_map *e, int stacked)
 static void fill_last(const weft__state_map *e, bool reverse)
 {
     const weft_batch *b = e->batch;
-    const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
-                           .layout = e->place ? WEFT_ROWS : WEFT_PACKED,
-                           .place = e->place };
+    const weft__form x = { .batch = (weft_batch *)(uintptr_t)b, .layout = e->layout, .place = e->place };
     int32_t *last = weft__index_values(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
@@ -45,7 +43,7 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
                    stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__state_map){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
+    *e = (weft__state_map){ NULL, b, x->layout, x->place, stacked, stride, .empty = { NULL, NULL } };
     /* The arrays are allocated and sent in the same order, so one copy sends them. */
     struct { weft__ints *index; int64_t n;
     } needed[] = { { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->empty, all } };
@@ -64,7 +62,7 @@ const weft__state_map *weft__state_map_of(const weft__form *x, int stacked)
 {
     weft_batch *b = x->batch;
     for (weft__state_map *e = b->slot; e; e = e->next)
-        if (e->place == x->place && e->stacked == stacked)
+        if (e->layout == x->layout && e->place == x->place && e->stacked == stacked)
             return e;
     weft__state_map *e = ends_new(b->w, x, stacked);
     if (!e)

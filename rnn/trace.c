@@ -18,7 +18,7 @@ bool weft_rnn_set_traced(weft_rnn *r, bool traced)
         return old;
     if (traced && t->own)
         return weft__fail(t->w, WEFT_EARG,
-                          "rnn_set_traced: the cell is the program's own; expected one of the library"),
+                          "rnn_set_traced: the cell has no fused kernel; expected one of the library"),
                old;
     if (traced && !t->trace)
         t->trace = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->trace);

@@ -207,10 +207,10 @@ weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias
 }
 
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
-                               int64_t rows)
+                               int64_t rows, int f)
 {
-    curve u = { WEFT__UNARIES, 0, from, rows };
-    return APPLY_WITH(&op_linear, u, x, weight, bias);
+    curve u = { f, 0, from, rows };
+    return bias ? APPLY_WITH(&op_linear, u, x, weight, bias) : APPLY_WITH(&op_linear, u, x, weight);
 }
 
 /* ---- gated linear units ---- */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_bench.py - runs the work of weft_bench in PyTorch. Prints one JSON object a line with the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,transformer_lstm,tft,attention,g2p,gemm,long,never_slower
+    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,mingru,scan,transformer_lstm,tft,attention,g2p,gemm,long,never_slower
                                        [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
 Every case runs padded and packed: recurrent layers with pack_padded_sequence, attention sequence by sequence over concatenated tokens.
@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 import torch
 from torch import nn
 
-from torch_models import G2P, TFT, MultiHead, Recurrent, TransformerLSTM, formula, lengths, padded, reals, set_weights, set_weights_of_heads
+from torch_models import G2P, TFT, MinGRU, MultiHead, Recurrent, Scan, scan_loop, TransformerLSTM, formula, lengths, padded, reals, set_weights, set_weights_of_heads
 
 PACKED_BYTES = 1e11              # limit for the backward of packed layers, where each of T steps writes gradients of all tokens
 LONG = 10                        # a step that takes more seconds runs once
@@ -57,6 +57,31 @@ def recurrent(args, row):
     moved = row["T"] * tokens * 16 * row["H"]
     too_long = f"left out: packed, its backward writes {moved / 1e12:.1f} TB" if moved > PACKED_BYTES and row["case"] == "long" else None
     return Work(net, {"padded": lambda: loss(False), "packed": too_long or (lambda: loss(True))})
+
+
+def scan(args, row):
+    """scan and mingru, time-major: steps into one tensor with their own backward; with --compile also a loop that torch.compile fuses."""
+    lens = lengths(row["lengths"], row["B"], row["T"])
+    tokens = row["tokens"] = sum(lens)
+
+    def side(name, width, scale=1.):
+        return padded(scale * reals(name, tokens, width), lens, row["T"]).transpose(0, 1).contiguous().to(args.device)
+    keep = padded(torch.ones(tokens, 1), lens, row["T"]).transpose(0, 1).contiguous().to(args.device)
+    if row["case"] == "scan":
+        net = nn.ParameterDict({name: nn.Parameter(side(name, row["H"], .95)) for name in ("a", "b")}).to(args.device)
+        given = lambda: (net["a"], net["b"])
+    else:
+        x, net = side("x", row["I"]), nn.ModuleDict({"mingru": MinGRU(row["I"], row["H"])})
+        set_weights(net, row["H"])
+        net.to(args.device)
+        given = lambda: net["mingru"](x)
+
+    def loss_by(run):
+        return lambda: (run(*given()) * keep).float().sum()
+    ways = {"padded": loss_by(Scan.apply)}
+    if args.compile:
+        ways["padded-compile"] = loss_by(torch.compile(scan_loop))
+    return Work(net, ways)
 
 
 def transformer_lstm(args, row):
@@ -154,7 +179,7 @@ def g2p(args, row, updates=16, classes=40):
     return Work(net, {"padded": losses(False), "packed": losses(True)}, step, updates)
 
 
-BUILD = {"transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
+BUILD = {"scan": scan, "mingru": scan, "transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
 
 
 # ---- steps ----
@@ -330,7 +355,7 @@ def cases(args):
     grid = [layer("never_slower", H, B, min(max(2**32 // (48 * H * H * B), 4), 128), "uniform")
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
     slow = [dict(net[0], case="slow_pack", T=T, lengths=kind) for kind in ("equal", "triangle") for T in (32, 64, 128, 256, 512)[:3 if quick else 5]]
-    found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
+    found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "mingru": [layer("mingru", 256, 64, 128, "uniform")], "scan": [layer("scan", 256, 64, 128, "uniform")], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
              "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})
@@ -348,7 +373,7 @@ def arguments():
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
     p.add_argument("--peak", action="store_true", help="also measure the memory of a training step")
-    p.add_argument("--compile", action="store_true", help="also run padded transformer_lstm and attention with torch.compile")
+    p.add_argument("--compile", action="store_true", help="also run padded transformer_lstm, attention, mingru and scan with torch.compile")
     return p.parse_args()
 
 

@@ -78,6 +78,48 @@ class Recurrent(nn.Module):
         return (self.linear(y) * keep).sum(1) if self.classifier else y * keep
 
 
+class Scan(torch.autograd.Function):
+    """y[t] = a[t] * y[t - 1] + b[t] over [T, B, H], one operator a step, into one tensor."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        y = b.clone()
+        for t in range(1, len(b)):
+            y[t].addcmul_(a[t], y[t - 1])
+        ctx.save_for_backward(a, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        a, y = ctx.saved_tensors
+        g = dy.clone(memory_format=torch.contiguous_format)
+        for t in range(len(g) - 2, -1, -1):
+            g[t].addcmul_(a[t + 1], g[t + 1])
+        da = torch.zeros_like(a)
+        torch.mul(g[1:], y[:-1], out=da[1:])
+        return da, g
+
+
+def scan_loop(a, b):
+    y = [b[0]]
+    for t in range(1, len(b)):
+        y.append(torch.addcmul(b[t], a[t], y[-1]))
+    return torch.stack(y)
+
+
+class MinGRU(nn.Module):
+    """Feng et al. 2024: returns the factors 1 - z and terms z * (W_h x + b_h) of the scan."""
+
+    def __init__(self, inputs, hidden):
+        super().__init__()
+        self.weight_ih_l0, self.bias_ih_l0 = nn.Parameter(torch.empty(2 * hidden, inputs)), nn.Parameter(torch.empty(2 * hidden))
+
+    def forward(self, x):
+        z, h = nn.functional.linear(x, self.weight_ih_l0, self.bias_ih_l0).chunk(2, -1)
+        z = z.sigmoid()
+        return 1 - z, z * h
+
+
 class MultiHead(nn.Module):
     """The parameters and arithmetic of torch.nn.MultiheadAttention, with scaled_dot_product_attention."""
 

@@ -28,6 +28,7 @@
 
 #include "core/cpu/rowwise/sums_plain.inc"
 #include "core/cpu/rowwise/sums_fast.inc"
+#include "core/cpu/rowwise/scan.inc"
 #include "core/cpu/indexing/plain.inc"
 #include "core/cpu/indexing/fast.inc"
 #include "core/cpu/indexing/ints.inc"

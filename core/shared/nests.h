@@ -39,4 +39,16 @@ WEFT__BOTH int64_t run_length(const weft__segments *s, int64_t run)
 {
     return s->offset ? s->offset[run + 1] - s->offset[run] : s->length;
 }
+
+/* ---- linear recurrences ---- */
+/* Returns the offset of the i-th row of a run in the direction of the recurrence. */
+WEFT__BOTH int64_t scan_row(const weft__scan *k, int64_t run, int64_t i)
+{
+    return (first_row(&k->s, run) + (k->reverse ? run_length(&k->s, run) - 1 - i : i)) * k->s.inner;
+}
+/* Returns the offset of the factor of the i-th row. */
+WEFT__BOTH int64_t scan_factor(const weft__scan *k, int64_t run, int64_t i)
+{
+    return k->a_row ? scan_row(k, run, i - (k->later && i > 0)) : 0;
+}
 #endif

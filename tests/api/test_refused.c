@@ -243,7 +243,7 @@ static const char answers[] =
     " weft_print weft_layout_of weft_lengths_of weft_offsets weft_rows_of weft_print_layout weft_print_tape"
     " weft_op_like weft_op_set_shape weft_print_module weft_grad ";
 /* Parameters and fields that may be NULL. A call on a NULL module does nothing. */
-static const char optional[] = " m h c mask weights class_weight gain shift ";
+static const char optional[] = " m h c mask weights class_weight gain shift first fill ";
 /* Fields that a function does not read. */
 static const char ignored[] =
     " weft_accuracy.class_weight weft_sequence_accuracy.class_weight weft_confusion_matrix.class_weight ";

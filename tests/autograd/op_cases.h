@@ -2,6 +2,7 @@
 #ifndef WEFT_OP_CASES_H
 #define WEFT_OP_CASES_H
 #include "tests/check.h"
+#include "autograd/api_scan.h"
 #include "autograd/op.h"
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);

@@ -109,6 +109,27 @@ static void play_runs(run *t)
 }
 KERNEL_TEST(runs)
 
+static void play_scans(run *t)
+{
+    weft__segments s = t->large ? segments(t, 50, 80, 40 + size(90)) :
+                                  segments(t, size(7), size(4) ? 30 : 2000, coin() ? 1 : 1 + size(70));
+    int64_t rows = segment_rows(&s), all = rows * s.inner, ends = s.count * s.inner;
+    weft__scan k = { .s = s, .reverse = coin(), .later = coin(), .a_row = coin() ? s.inner : 0 };
+    k.a = reals(t, all + s.inner, -1, .9);
+    k.b = reals(t, all, -1, 1);
+    k.first = !k.later && coin() ? reals(t, ends, -1, 1) : NULL;
+    k.y = result_of(t, all, 1e-12, 1e-4);
+    CALL(scan, &k);
+    k.later = false;
+    k.y = reals(t, all, -1, 1);
+    k.dy = reals(t, all, -1, 1);
+    k.db = (weft__into){ coin() ? result_of(t, all, 1e-12, 1e-4) : NULL, coin() };
+    k.da = (weft__into){ coin() ? result_of(t, all, 1e-12, 1e-4) : NULL, coin() };
+    k.dfirst = (weft__into){ coin() ? result_of(t, ends, 1e-12, 1e-4) : NULL, coin() };
+    CALL(scan_back, &k);
+}
+KERNEL_TEST(scans)
+
 static void play_softmax(run *t)
 {
     weft__segments s = t->large ? segments(t, 60, 60, 1 + size(40))

@@ -1,4 +1,4 @@
-/* golden_recurrent.c - compares rnn_tanh, rnn_relu, gru and lstm on ragged batches: outputs, last states and
+/* golden_recurrent.c - compares recurrent layers on ragged batches: outputs, last states and
  * all gradients. */
 #include <math.h>
 #include <string.h>
@@ -7,6 +7,16 @@
 
 static weft_rnn *layer(trial *t, const char *cell)
 {
+    static const char *const linear[] = { "min_gru", "min_lstm", "rg_lru", "qrnn" };
+    for (int k = 0; k < 4; k++)
+        if (!strcmp(cell, linear[k]))
+            return weft_linear_rnn_new(t->m, "r",
+                                       &(weft_linear_rnn_opts){ .kind = (weft_linear_rnn_kind)k,
+                                                                .input = integer(t, "input"),
+                                                                .hidden = integer(t, "hidden"),
+                                                                .layers = (int)integer(t, "layers"),
+                                                                .bidirectional = flag(t, "bidirectional"),
+                                                                .window = (int)integer(t, "window") });
     weft_rnn_opts o = { .input = integer(t, "input"),
                         .hidden = integer(t, "hidden"),
                         .layers = (int)integer(t, "layers"),
@@ -42,7 +52,7 @@ static weft_tensor *state_sum(trial *t, weft_tensor *state, double first)
 static weft_tensor *recurrent(trial *t)
 {
     const char  *cell = text(t, "kind");
-    bool         lstm = !strcmp(cell, "lstm");
+    const bool   qrnn = !strcmp(cell, "qrnn"), lstm = qrnn || !strcmp(cell, "lstm");  /* with a state c */
     weft_lengths l = lengths(t, "lengths");
     int64_t hidden = integer(t, "hidden"), proj = integer(t, "proj"),
             rows = integer(t, "layers") * (flag(t, "bidirectional") ? 2 : 1);
@@ -56,7 +66,8 @@ static weft_tensor *recurrent(trial *t)
     weft_state first = WEFT_ZERO_STATE;
     if (flag(t, "initial_state")) {
         first.h = first_state(t, "h0", 200, rows, l.n, proj ? proj : hidden);
-        first.c = lstm ? first_state(t, "c0", 201, rows, l.n, hidden) : NULL;
+        const int64_t of_c = qrnn ? integer(t, "width_of_c") : hidden;
+        first.c = lstm ? first_state(t, "c0", 201, rows, l.n, of_c) : NULL;
     }
     weft_rnn_out out = weft_rnn_run(r, laid(t, x), first);
     hold_tensor(t, "output", out.y, json_object_get(t->c, "output"));
@@ -75,5 +86,9 @@ const kind golden_recurrent[] = {
     { "rnn_relu", recurrent, PACKED | RECORDED | COMPOSED },
     { "gru", recurrent, PACKED | RECORDED | COMPOSED },
     { "lstm", recurrent, PACKED | RECORDED | COMPOSED },
+    { "min_gru", recurrent, PACKED | RECORDED },
+    { "min_lstm", recurrent, PACKED | RECORDED },
+    { "rg_lru", recurrent, PACKED | RECORDED },
+    { "qrnn", recurrent, PACKED | RECORDED },
     { NULL, NULL, 0 },
 };

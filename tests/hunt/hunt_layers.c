@@ -110,6 +110,32 @@ static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
 }
 static weft_tensor *recurrent(hunt_scene *s) { return recurrent_of(s, s->x); }
 
+static weft_tensor *linear_recurrent(hunt_scene *s)
+{
+    weft_linear_rnn_opts o = { .kind = (weft_linear_rnn_kind)hunt_below(s, 4),
+                               .input = hunt_width(s->x),
+                               .hidden = size(s),
+                               .layers = 1 + (int)hunt_below(s, 2),
+                               .bidirectional = hunt_one_in(s, 2),
+                               .no_bias = hunt_one_in(s, 4),
+                               .dropout = drop(s, (weft_real).3) };
+    o.window = o.kind == WEFT_QRNN ? 1 + (int)hunt_below(s, 3) : 0;
+    hunt_note(s, "(%d, %d -> %d, %d layers%s, window %d)", (int)o.kind, (int)o.input, (int)o.hidden, o.layers,
+              o.bidirectional ? ", two ways" : "", o.window);
+    const int slabs = o.layers * (1 + o.bidirectional);
+    const int64_t inner = o.layers > 1 ? o.hidden * (1 + o.bidirectional) : 0,
+                  past = o.window ? (o.window - 1) * (o.input > inner ? o.input : inner) : 0;
+    weft_state first = WEFT_ZERO_STATE;
+    if (hunt_one_in(s, 2)) {
+        first.h = slabs_of(s, "h", o.hidden, slabs);
+        first.c = o.window ? slabs_of(s, "c", o.hidden + past, slabs) : NULL;
+    }
+    weft_rnn_out out = weft_rnn_run(weft_linear_rnn_new(s->m, s->name, &o), s->x, first);
+    if (hunt_one_in(s, 3))
+        hunt_count(s, out.last.c ? out.last.c : out.last.h);
+    return out.y;
+}
+
 static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with or without a projected table */
 {
     weft_lengths l = weft_lengths_of(s->x);
@@ -249,6 +275,7 @@ const hunt_operator hunt_layers[] = { { "linear", linear },
                                       { "rnn", recurrent },
                                       { "rnn", recurrent },
                                       { "rnn", recurrent },
+                                      { "linear_rnn", linear_recurrent },
                                       { "letters", of_letters },
                                       { "additive", additive },
                                       { "general", general },

@@ -100,6 +100,33 @@ static weft_tensor *sums(hunt_scene *s)
 
 static weft_tensor *sum_so_far(hunt_scene *s) { return weft_cumsum(s->x, (int)hunt_below(s, 2)); }
 
+/* a for each element, token or column, or one for all; first from the program */
+static weft_tensor *scanned(hunt_scene *s)
+{
+    int64_t f = hunt_width(s->x), k = hunt_below(s, 4);
+    weft_tensor *wide = weft_tanh(hunt_as_wide(s, s->other, f, "a")), *first = NULL;
+    const weft_init values = { WEFT_INIT_UNIFORM, -.9, .9 };
+    weft_tensor *a = k == 0 ? wide :
+                     k == 1 ? weft_slice(wide, 1, 0, 1) :
+                     k == 2 ? weft_parameter(s->m, hunt_name(s, ""), 1, &f, values) :
+                              weft_scalar(s->w, (weft_real).7);
+    bool reverse = hunt_one_in(s, 2);
+    int axis = k == 0 && hunt_one_in(s, 4);
+    if (!axis && hunt_one_in(s, 2))
+        first = weft_pool(s->x, hunt_one_in(s, 2) ? WEFT_POOL_MEAN : WEFT_POOL_LAST);
+    hunt_note(s, "(%d%s%s%s)", (int)k, axis ? ", columns" : "", first ? ", first" : "",
+              reverse ? ", reverse" : "");
+    return weft_scan(a, s->x, axis, first, reverse);
+}
+
+static weft_tensor *shifted(hunt_scene *s)
+{
+    int64_t by = hunt_below(s, 5) - 2;
+    weft_tensor *fill = hunt_one_in(s, 2) ? weft_pool(s->x, WEFT_POOL_MAX) : NULL;
+    hunt_note(s, "(%d%s)", (int)by, fill ? ", fill" : "");
+    return weft_shift(s->x, by, fill);
+}
+
 static weft_tensor *softmaxes(hunt_scene *s)
 {
     int axis = (int)hunt_below(s, 2);
@@ -264,6 +291,8 @@ const hunt_operator hunt_operators[] = { { "function", function },
                                          { "outer", pairs_of_rows },
                                          { "sum", sums },
                                          { "cumsum", sum_so_far },
+                                         { "scan", scanned },
+                                         { "shift", shifted },
                                          { "softmax", softmaxes },
                                          { "logsumexp", logsumexp_of_tokens },
                                          { "transpose", turned },

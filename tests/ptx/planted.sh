@@ -19,7 +19,7 @@ net() {
     case $edited in */*) ;; *) edited=cuda/$edited ;; esac
     sed -E "$program" "$edited" >"$into/$edited"
     if cmp -s "$edited" "$into/$edited"; then echo "  FAIL  $what: the sed changes nothing in $edited"; return; fi
-    case $file in nests.cu|optimisers.cu|pointwise.cu) flags=-fmad=false ;; esac              # CUDA_UNFUSED in mk/cuda.mk
+    case $file in nests.cu|optimisers.cu|pointwise.cu|scan.cu) flags=-fmad=false ;; esac              # CUDA_UNFUSED in mk/cuda.mk
     (cd "$into" && "$nvcc" -std=c++17 -O3 $flags -I. -I"$OLDPWD" -arch="compute_$cc" -ptx -o "$name.ptx" "cuda/$file") >"$into/log" 2>&1 ||
         { echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return; }
     ln -s "$texts"/*."$cc".ptx "$into/ptx"

@@ -81,8 +81,8 @@ counted() {                             # NAME COMMAND...
 
 # Golden vectors. ThreadSanitizer is slow where each thread of a kernel is one of the machine: one case or a few there, of models on the CPU too.
 golden() {                              # PROGRAM
-    local file few=(1layer_bi_state ragged proj_nogate_noncausal only_enc)
-    for file in recurrent layers models models_edges; do
+    local file few=(1layer_bi_state ragged proj_nogate_noncausal only_enc 1layer)
+    for file in recurrent layers models models_edges linear; do
         case ${V:-}${tag:+GPU},$file in tsanGPU,*|tsan,models*) export WEFT_GOLDEN=${few[0]} ;; esac
         few=("${few[@]:1}")
         counted "golden_$file$tag" $start "$1" "tests/golden/$file.json"
