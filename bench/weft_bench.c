@@ -17,7 +17,7 @@ static const struct {
     bench_case *run;
 } cases[] = { CASE(net), CASE(lstm), CASE(gru), CASE(bilstm), CASE(transformer_lstm), CASE(tft),
               CASE(attention), CASE(g2p), CASE(decode), CASE(growth), CASE(gemm), CASE(pack), CASE(plan),
-              CASE(long), CASE(never_slower), CASE(sweep), CASE(slow_pack) };
+              CASE(long), CASE(never_slower), CASE(sweep), CASE(slow_pack), CASE(conv) };
 
 static bool run_named(const char *name, const settings *s)
 {
