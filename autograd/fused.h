@@ -101,6 +101,9 @@ weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias
 /* Does the same with `rows` rows of weight and bias, from row `from` on. f has no parameter. */
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows, int f);
+/* conv.c: Returns [rows, out], ragged: the windows of x [N, in] times the weight [out, in, width]. bias [out]
+ * may be NULL. reads->repeat is 1. */
+weft_tensor *weft__conv(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, const weft__reads *reads);
 weft_tensor *weft__glu(weft_tensor *x);          /* returns a sigmoid(b) of x = [a, b] */
 /* concat_lists.c: Sets y[l] = weft_concat(list[l], n, 0) for 1 .. 4 lists of tensors of one shape. */
 void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);

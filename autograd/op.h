@@ -79,6 +79,9 @@ void         weft__run_spread(weft_call *, const weft__grid *, int64_t first);
 void weft__visible_pairs(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
                          weft_tensor **k_of_pair);
 weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal);
+/* window.c: Returns the rows of x, ragged, that the result reads, [rows, width, ..]; without the axis
+ * [rows, ..] for a width of 1. */
+weft_tensor *weft__windows(weft_tensor *x, const weft__reads *reads, bool axis, const char *function);
 /* reduce.c */
 /* Resolves a negative axis. If the axis does not exist, fails the context and returns false. */
 bool         weft__find_axis(const weft_tensor *x, int *axis, const char *function);

@@ -32,6 +32,17 @@ typedef struct weft__map {
     weft__form to;
     weft__ints index;
 } weft__map;
+/* Which tokens the rows of a result read: column k of row t of a sequence reads its token t / repeat * every
+ * + from + k * dilation. whole: only rows whose columns all exist; otherwise a row for each t whose token t /
+ * repeat * every exists. last: columns after the last token read that token. memcmp compares the numbers. */
+typedef struct weft__reads { int64_t width, dilation, from, every, repeat, whole, last; } weft__reads;
+typedef struct weft__token_windows {
+    struct weft__token_windows *next;
+    weft__reads reads;
+    weft_batch *to;                              /* batch of the result */
+    weft__ints index;                            /* [rows, width] row of CONCAT that is read; -1: none */
+    weft__ints readers;                          /* [tokens, width] row that reads the token as column k */
+} weft__token_windows;
 struct weft__rows {                              /* Sequence, position and id of each row of a layout. */
     struct weft__rows *next;
     weft__form f;
@@ -61,6 +72,7 @@ struct weft_batch {
     weft__map *maps;                             /* gathers between two layouts, each built on first use */
     struct weft__rows *rows;
     weft__place *places;
+    weft__token_windows *windows;
     void *slot;                                  /* owned by a level above; zeroed */
 };
 
@@ -87,6 +99,11 @@ const weft__place *weft__placement(weft_batch *, const weft_placement *);
 void        weft__make_usual_maps(weft_batch *);
 int64_t     weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 int64_t     weft__layout_rows(const weft__form *);        /* number of rows of the batch in this layout */
+/* ---- windows.c ---- */
+/* Returns the batch and the index arrays of these reads, built on first use. readers: also builds .readers,
+ * for which repeat must be 1. On error fails the context, names the function and returns NULL. */
+const weft__token_windows *weft__token_windows_of(weft_batch *, const weft__reads *, bool readers,
+                                                  const char *function);
 /* ---- by_time.c ---- */
 /* Returns the folded form of a placement. Without memory it fails the context and returns NULL. */
 const weft__place *weft__by_time(weft_batch *, const weft__place *);

@@ -29,6 +29,12 @@ typedef struct {
     /* LSTM, CIFG (api_cell.h): width of h after a projection, below hidden; 0: none. Sak 2014. */
     int64_t proj;
     double  dropout;     /* of y of each layer except the last, while training; 0 <= p < 1 */
+    /* One dropout mask for all tokens of a sequence, as in weft_dropout with per_sequence: Gal &
+     * Ghahramani 2016. false: another mask for each token. */
+    bool    variational;
+    /* Dropout of the elements of each weight_hh while training, one mask for a whole run, 0 <= p <
+     * 1: Merity et al. 2017. weft_rnn_step draws a mask for each token. 0: none. */
+    double  weight_drop;
     bool    relu;        /* weft_elman_new only: max(0, x) instead of tanh */
     bool    lean;        /* less memory, more time; weft_opts.lean sets it for all layers */
     /* LSTM and CIFG with biases: first value of the forget gate in bias_ih; bias_hh is then 0

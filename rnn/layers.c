@@ -11,6 +11,19 @@ static weft_tensor *part_of(weft_tensor *stack, int k)
                                 WEFT_SHAPE(weft_size(stack, 1), weft_size(stack, 2))) :
                    NULL;
 }
+/* Returns weight_hh of direction k, with dropout if the layer drops weights. The mask has the parameter's
+ * name. */
+static weft_tensor *recurrent_weight(const weft_rnn *r, int k)
+{
+    char name[WEFT__PATH + 32];
+    weft_tensor *weight = r->weight[k][WEFT__W_HH - WEFT__W_IH];
+    if (!weight || r->opts.weight_drop == 0 || !weight->w->training)
+        return weight;
+    snprintf(name, sizeof name, "%s.weight_hh_l%d%s", r->m->path, k / directions(r),
+             k % directions(r) ? "_reverse" : "");
+    return weft_dropout(weight, r->opts.weight_drop, name, false);
+}
+
 /* Returns the direction k of a layer. first: stacked states. */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
                                     const weft__state_map *e)
@@ -28,6 +41,7 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
+    d.in[WEFT__W_HH] = recurrent_weight(r, k);
     const weft_state own = is_linear(r) ? (weft_state){ part_of(first.h, k), part_of(first.c, k) } :
                                           weft__first_states(e, first, k);
     d.in[WEFT__H0] = own.h;
@@ -62,7 +76,7 @@ static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int l
     if (!layer || r->opts.dropout == 0 || !x->w->training)
         return x;
     snprintf(name, sizeof name, "%s.dropout_l%d", r->m->path, layer - 1);
-    return weft_dropout(x, r->opts.dropout, name, false);
+    return weft_dropout(x, r->opts.dropout, name, r->opts.variational);
 }
 
 /* Runs all layers. x, or ids if given, is packed, or has rows step by step; CONCAT in a linear layer. */
@@ -185,7 +199,8 @@ static weft_rnn_out run_plain(weft_rnn *r, weft_tensor *x, const char *function,
 static bool can_step(const weft_rnn *r, const weft_tensor *x)
 {
     return !r->composed && !is_own(r) && !r->traces.on &&
-           !(x->w->training && r->opts.dropout > 0 && r->opts.layers > 1) && weft__can_step(x);
+           !(x->w->training && ((r->opts.dropout > 0 && r->opts.layers > 1) || r->opts.weight_drop > 0)) &&
+           weft__can_step(x);
 }
 static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state before)
 {

@@ -53,6 +53,7 @@ static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
            o->proj && (is_own(r) || !r->has_c)        ? "proj: expected only with an LSTM or a CIFG" :
            o->proj < 0 || o->proj >= o->hidden        ? "proj: expected less than hidden (0: none)" :
            !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: expected 0 <= dropout < 1" :
+           !(o->weight_drop >= 0 && (real)o->weight_drop < 1) ? "weight_drop: expected 0 <= weight_drop < 1" :
            o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu: expected only with weft_elman_new" :
            o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) :
                                  NULL;

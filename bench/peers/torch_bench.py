@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_bench.py - runs the work of weft_bench in PyTorch. Prints one JSON object a line with the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,mingru,scan,transformer_lstm,tft,attention,g2p,gemm,long,never_slower
+    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,mingru,scan,transformer_lstm,tft,attention,g2p,conv,gemm,long,never_slower
                                        [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
 Every case runs padded and packed: recurrent layers with pack_padded_sequence, attention sequence by sequence over concatenated tokens.
@@ -179,7 +179,26 @@ def g2p(args, row, updates=16, classes=40):
     return Work(net, {"padded": losses(False), "packed": losses(True)}, step, updates)
 
 
-BUILD = {"scan": scan, "mingru": scan, "transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
+def conv(args, row):
+    """Two causal layers. Padding follows each sequence, so only the loss needs a mask. Channels first, PyTorch's layout, from the start."""
+    lens = lengths(row["lengths"], row["B"], row["T"])
+    row["tokens"] = sum(lens)
+    flat = reals("x", sum(lens), row["I"])
+    x = padded(flat, lens, row["T"]).transpose(1, 2).contiguous().to(args.device)
+    keep = padded(torch.ones(sum(lens), 1), lens, row["T"]).transpose(1, 2).contiguous().to(args.device)
+    net = nn.ModuleDict({f"conv{i}": nn.Conv1d(row["I"] if i == 0 else row["H"], row["H"], 3, dilation=1 + i) for i in range(2)})
+    set_weights(net, row["H"])
+    net.to(args.device)
+    apart = [f.t()[None].contiguous() for f in flat.to(args.device).split(lens)]
+
+    def run(y):
+        for i in range(2):
+            y = net[f"conv{i}"](nn.functional.pad(y.relu() if i else y, (2 * (1 + i), 0)))
+        return y
+    return Work(net, {"padded": lambda: (run(x) * keep).float().sum(), "packed": lambda: sum(run(y).float().sum() for y in apart)})
+
+
+BUILD = {"conv": conv, "scan": scan, "mingru": scan, "transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
 
 
 # ---- steps ----
@@ -348,6 +367,7 @@ def cases(args):
     fusion = [dict(case="tft", B=B, T=200, horizon=80, I=4, H=64, layers=1, bidirectional=False, lengths="equal") for B in ((8,) if quick or args.tiny else (8, 64))]
     heads = [dict(layer("attention", H, B, T, "uniform"), heads=n) for H, n, B, T in ((128, 4, 64, 300), (512, 8, 64, 128), (256, 8, 8, 1024))[:2 if quick else 3]]
     words = [dict(case="g2p", B=32, T=16, I=32, H=128, layers=2, bidirectional=True, lengths="pooled")]
+    convs = [layer("conv", *s, kind, 2) for s in ((64, 64, 128), (256, 64, 128), (128, 64, 128), (512, 64, 64), (32, 64, 512))[:2 if quick else 5] for kind in ("uniform", "equal")]
     products = [dict(case="gemm", B=B, T=1, I=I, H=H, layers=1, bidirectional=False, lengths="equal", tokens=B) for B, I, H in
                 ((5176, 128, 512), (5176, 256, 1024), (65792, 16, 128), (65792, 32, 2), (5176, 512, 2048), (5176, 128, 128), (1024, 512, 8000),
                  (64, 256, 1024), (1, 512, 2048))[:4 if quick else 9]]
@@ -356,7 +376,7 @@ def cases(args):
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
     slow = [dict(net[0], case="slow_pack", T=T, lengths=kind) for kind in ("equal", "triangle") for T in (32, 64, 128, 256, 512)[:3 if quick else 5]]
     found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "mingru": [layer("mingru", 256, 64, 128, "uniform")], "scan": [layer("scan", 256, 64, 128, "uniform")], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
-             "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
+             "g2p": words, "conv": convs, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})
     return found

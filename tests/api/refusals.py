@@ -18,6 +18,7 @@ from pycparser import c_ast, c_parser
 OPTIONS = {
     "weft_linear_opts": ".in = 2, .out = 2",
     "weft_embedding_opts": ".rows = 2, .columns = 2",
+    "weft_conv_opts": ".in = 2, .out = 2, .width = 2",
     "weft_layer_norm_opts": ".width = 2",
     "weft_attention_layer_opts": ".kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = 2",
     "weft_mlp_opts": ".layers = 1, .widths = (const int64_t[]){ 2, 2 }",

@@ -70,6 +70,9 @@ static weft_tensor *pairs_of(weft_tensor *q, weft_tensor *k)
     return weft_tanh(weft_mul(a, weft_square(b)));
 }
 
+#define READS(width, dilation, from, every, whole) \
+    (&(weft__reads){ width, dilation, from, every, 1, whole, 0 })
+
 static weft_tensor *split_of(weft_tensor *x)
 {
     weft_lengths l = weft_lengths_of(x);

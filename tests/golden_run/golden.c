@@ -12,7 +12,8 @@
 
 static const kind *find(const char *name)
 {
-    const kind *lists[] = { golden_recurrent, golden_layers, golden_optimisers, golden_models };
+    const kind *lists[] = { golden_recurrent, golden_layers, golden_optimisers, golden_models,
+                            golden_windows };
     for (int i = 0; i < COUNT(lists); i++)
         for (const kind *k = lists[i]; k->name; k++)
             if (!strcmp(k->name, name))

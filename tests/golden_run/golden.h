@@ -36,7 +36,8 @@ typedef struct kind {
     int ways;
 } kind;
 /* Each ends with a NULL name. */
-extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[];
+extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[],
+    golden_windows[];
 
 /* ---- the case ---- */
 void    *hold(trial *t, int64_t bytes);          /* zeroed memory until the end of the trial */

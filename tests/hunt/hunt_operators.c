@@ -281,6 +281,34 @@ static weft_tensor *all_pairs(hunt_scene *s)
     return weft_neg(s->x);
 }
 
+/* windows of tokens, flattened to columns */
+static weft_tensor *windows(hunt_scene *s)
+{
+    const int64_t f = hunt_width(s->x), width = 1 + hunt_below(s, f < 30 ? 3 : 1),
+                  dilation = 1 + hunt_below(s, 3);
+    weft_tensor *y = weft_tokens_window(s->x, width, dilation, hunt_below(s, 4) - 2);
+    return weft_reshape(y, 2, (int64_t[]){ -1, f * width });
+}
+
+/* Other lengths, and back to those of x. */
+static weft_tensor *resampled(hunt_scene *s)
+{
+    const int64_t n = 1 + hunt_below(s, 3);
+    weft_tensor *more = weft_cumsum(weft_tokens_repeat(s->x, n), 0);
+    hunt_count(s, weft_tokens_pool(s->x, 1 + hunt_below(s, 3), n, (weft_pooling)hunt_below(s, 3)));
+    return weft_tokens_every(weft_tanh(more), n);
+}
+
+static weft_tensor *convolved(hunt_scene *s)
+{
+    const weft_conv_opts o = { .in = hunt_width(s->x),
+                               .out = 1 + hunt_below(s, 6),
+                               .width = 1 + hunt_below(s, 4),
+                               .dilation = 1 + hunt_below(s, 2),
+                               .causal = hunt_one_in(s, 2) };
+    return weft_conv_run(weft_conv_new(s->m, hunt_name(s, ""), &o), s->x);
+}
+
 const hunt_operator hunt_operators[] = { { "function", function },
                                          { "positive", positive },
                                          { "two", two },
@@ -311,6 +339,9 @@ const hunt_operator hunt_operators[] = { { "function", function },
                                          { "loss", losses },
                                          { "attention", attended },
                                          { "pairs", all_pairs },
+                                         { "window", windows },
+                                         { "resample", resampled },
+                                         { "conv", convolved },
                                          { 0 } };
 
 /* ---- planted: each row reads the row above it in memory, also of another sequence ---- */

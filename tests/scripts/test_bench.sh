@@ -11,7 +11,7 @@ close_by() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(d *
 
 # ---- every case
 cases=$("$bench" --help 2>&1 | sed -n 's/^cases: //p')
-check "there are cases" [ "$(echo "$cases" | wc -w)" = 19 ]
+check "there are cases" [ "$(echo "$cases" | wc -w)" = 20 ]
 for c in $cases; do
     check "$c runs" eval "tiny --case $c >$c.rows"
     check "$c prints rows of its own" eval "[ -s $c.rows ] && ! grep -v '^{\"who\": \"weft-.*\"case\": \"$c\", .*\"ms\": [0-9.]*, .*\"runs\": 1}$' $c.rows"

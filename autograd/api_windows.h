@@ -1,0 +1,38 @@
+/* api_windows.h - windows over the tokens of sequences, pooling over them, and positions.
+ *
+ * Each function works within a sequence. Tokens outside it do not exist: neither a neighbour in the
+ * batch nor its NaN changes a result. Inputs are ragged, [N, ..]; results have the layout CONCAT.
+ * Where a result has other lengths, its batch is new, with x's ids and offsets 0. */
+#ifndef WEFT_API_WINDOWS_H
+#define WEFT_API_WINDOWS_H
+#include "api_autograd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- windows ---- */
+/* Copies a window of `width` tokens for each token of x, [N, ..] to [N, width, ..], reals or ints.
+ * Element k of row t is token t + from + k * dilation of the same sequence, 0 if it does not exist.
+ * So from 1 - width with dilation 1 gives a token and those before it. The copy takes width times
+ * the memory of x; weft_conv_run does without it. The batch keeps the index array for more calls.
+ * Errors: width or dilation below 1; 2^31 copied tokens or more. Like x.unfold. */
+WEFT_API weft_tensor *weft_tokens_window(weft_tensor *x, int64_t width, int64_t dilation,
+                                         int64_t from);
+/* Copies tokens 0, n, 2 n, .. of each sequence, reals or ints: ceil(length / n) tokens. Errors: n
+ * below 1. Like x[::n]. */
+WEFT_API weft_tensor *weft_tokens_every(weft_tensor *x, int64_t n);
+/* Copies each token n times, reals or ints: 1 1 2 2. weft_tokens_every of the result gives x.
+ * Errors: n below 1; 2^31 tokens or more. Like torch.repeat_interleave. */
+WEFT_API weft_tensor *weft_tokens_repeat(weft_tensor *x, int64_t n);
+/* Pools windows of `width` tokens: row t gets the sum, mean or largest of the tokens t * stride ..
+ * t * stride + width - 1 that exist, elementwise. A sequence gets ceil(length / stride) rows, so no
+ * token is lost if stride is at most width. Errors: another pooling; width or stride below 1; a
+ * mean of ints. Like torch.nn.MaxPool1d and AvgPool1d with ceil_mode=True. */
+WEFT_API weft_tensor *weft_tokens_pool(weft_tensor *x, int64_t width, int64_t stride,
+                                       weft_pooling how);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
