@@ -2,7 +2,7 @@
  *
  * Contents: properties of tensors and of the context, ragged batches by their rows, second
  * derivatives, gradient checks, the tape, records of operators, modules inside modules, other
- * cells. */
+ * cells, losses of label sequences. */
 #ifndef WEFT_OP_LEVEL_H
 #define WEFT_OP_LEVEL_H
 #include "weft.h"
@@ -12,4 +12,5 @@
 #include "autograd/api_op.h"
 #include "nn/api_module.h"
 #include "rnn/api_cell.h"
+#include "rnn/api_ctc.h"
 #endif
