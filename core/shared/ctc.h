@@ -46,7 +46,7 @@ WEFT__BOTH bool ctc_fits(const weft__ctc *c, int64_t s, const int32_t *step, con
     int64_t need = label[s + 1] - label[s], steps = step[s + 1] - step[s];
     for (int64_t i = label[s]; i < label[s + 1]; i++) {
         const int32_t v = c->labels[i];
-        f->row = i, f->value = v, f->below = v == c->blank ? WEFT__IS_BLANK : c->classes;
+        f->row = i, f->value = v, f->below = v == c->blank ? (int64_t)WEFT__IS_BLANK : c->classes;
         if (v < 0 || v >= c->classes || v == c->blank)
             return false;
         need += i > label[s] && v == c->labels[i - 1];
