@@ -35,6 +35,13 @@ typedef struct {
  * torch.nn.CTCLoss. */
 WEFT_API weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts);
 
+/* Takes the most probable class of each step and returns the labels that this path means, one
+ * hypothesis for each sequence. Of equal classes the lower one wins. .score: log probability of the
+ * path. .limit: the largest number of steps. logits: reals, ragged [N, classes]. The caller frees
+ * the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
+ * failed. Errors: other shapes, blank out of range, NaN. */
+WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
+
 /* ---- linear-chain conditional random fields ---- *
  * A path gives each token a tag and has the score
  *     start[first tag] + sum emissions[t, tag t] + sum transitions[tag t - 1, tag t] + end[last tag]

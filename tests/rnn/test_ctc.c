@@ -279,6 +279,34 @@ TABLE_TEST(ctc, refuses_what_does_not_fit, .init = synchronised)
     FAILS_AT(w, weft_ctc(torch_logits(w), weft_ints(w, NULL, WEFT_SHAPE(6)), NULL), WEFT_ESHAPE, "6 and 0");
 }
 
+/* ---- greedy ---- */
+TABLE_TEST(ctc, decodes_greedily_in_each_layout, .init = unchecked)
+{
+    /* Sequence 0: 1 1 0 1 2 means 1 1 2; sequence 1 has no steps; sequence 2 is all blanks. */
+    const int32_t best[] = { 1, 1, 0, 1, 2, 0, 0 }, len[] = { 5, 0, 2 };
+    weft_real x[7 * 3] = { 0 };
+    for (int t = 0; t < 7; t++)
+        x[t * 3 + best[t]] = 2;
+    const double log_p = 2 - log(exp(2) + 2);
+    FOR_LAYOUTS(layout)
+    {
+        weft_tensor *logits = laid_out(weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), layout);
+        weft_decoded d = weft_ctc_greedy(logits, 0);
+        OK(w);
+        cr_assert(d.n == 3 && d.best == 1 && d.limit == 5 && d.len[0] == 3 && d.len[1] == 0 && d.len[2] == 0);
+        cr_assert(d.tokens[0] == 1 && d.tokens[1] == 1 && d.tokens[2] == 2 && d.tokens[3] == 0);
+        cr_assert(fabs(d.score[0] - 5 * log_p) < 1e-5 && d.score[1] == 0 &&
+                  fabs(d.score[2] - 2 * log_p) < 1e-5);
+        weft_decoded_free(&d);
+        weft_clear(w);
+    }
+    FAILS_AT(w, weft_ctc_greedy(torch_logits(w), 5), WEFT_EARG,
+             "blank 5; expected one of the classes 0 .. 4");
+    x[20] = (weft_real)NAN;
+    FAILS_AT(w, weft_ctc_greedy(weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), 0),
+             WEFT_ENUMERIC, "sequence 2");
+}
+
 /* ---- derivatives ---- */
 static weft_tensor *ctc_of(weft_tensor *const *x, void *user)
 {
