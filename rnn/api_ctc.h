@@ -44,7 +44,7 @@ WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
 
 /* ---- linear-chain conditional random fields ---- *
  * A path gives each token a tag and has the score
- *     start[first tag] + sum emissions[t, tag t] + sum transitions[tag t - 1, tag t] + end[last tag]
+ *     start[first tag] + sum emissions[t, tag t] + sum transitions[tag t - 1, tag t] + end[last]
  * Its probability is exp(score) / Z, where Z is the sum over all paths. Lafferty et al. 2001. */
 typedef struct weft_crf weft_crf;
 typedef struct {

@@ -1,5 +1,5 @@
-/* crf.c - a linear-chain conditional random field in public operators. The marginals are the gradient of log Z
- * by the emissions, so backward through the tape is the forward-backward algorithm. */
+/* crf.c - a linear-chain conditional random field in public operators. The marginals are the gradient of log
+ * Z by the emissions, so backward through the tape is the forward-backward algorithm. */
 #include "autograd/fused.h"
 #include "nn/nn.h"
 #include "rnn/api_ctc.h"
