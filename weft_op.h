@@ -11,6 +11,7 @@
 #include "autograd/api_tape.h"
 #include "autograd/api_op.h"
 #include "nn/api_module.h"
+#include "nn/api_crf.h"
 #include "rnn/api_cell.h"
 #include "rnn/api_ctc.h"
 #endif

@@ -7,7 +7,7 @@
 #include "autograd/fused.h"
 #include "nn/loss.h"
 #include "rnn/api_ctc.h"
-#include "rnn/lattice.h"
+#include "nn/lattice.h"
 
 enum { LOGITS, LABELS, WEIGHT }; /* inputs; WEIGHT: the mask, if any, of the weight operator */
 enum { LOSS, ALPHA, LSE }; /* results */

@@ -1,12 +1,12 @@
 /* crf.c - a linear-chain conditional random field in public operators. The marginals are the gradient of log
  * Z by the emissions, so backward through the tape is the forward-backward algorithm. */
-#include "autograd/fused.h"
-#include "nn/nn.h"
-#include "rnn/api_ctc.h"
-#include "rnn/lattice.h"
 #include "autograd/api_op.h"
 #include "autograd/api_ragged.h"
 #include "autograd/api_tape.h"
+#include "autograd/fused.h"
+#include "nn/api_crf.h"
+#include "nn/lattice.h"
+#include "nn/nn.h"
 
 struct weft_crf {
     weft_module *m;

@@ -1,6 +1,6 @@
 /* lattice.c - runs a recurrence of sums of logarithms over the steps of a packed batch. Sequences end at the
  * bottom of the rows, so their final states, in reverse order of their ends, are in packed order. */
-#include "rnn/lattice.h"
+#include "nn/lattice.h"
 
 static weft_tensor *user_order(weft *w, weft_batch *b, weft_tensor *packed, int64_t m)
 {
