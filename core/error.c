@@ -121,6 +121,13 @@ void weft__check_faults(weft *w, const char *source)
                    "%s: element %lld%s%s is out of range: a variance below 0, or a binary target "
                    "outside 0 .. 1",
                    source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
+    if (f.below == WEFT__NO_FIT || f.below == WEFT__IS_BLANK)
+        weft__fail(w, WEFT_EARG,
+                   f.below == WEFT__NO_FIT ?
+                       "%s: the labels of sequence %lld%s%s need %lld steps; expected that many logits" :
+                       "%s: label at position %lld%s%s is %lld, the blank; expected another class",
+                   source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+                   (long long)f.value);
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", source,
                    (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "", INT32_MIN, INT32_MAX);

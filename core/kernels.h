@@ -261,6 +261,21 @@ typedef struct weft__entropy {
     const real *class_weight, *mask;             /* [classes], [rows]; NULL: ones */
 } weft__entropy;
 
+/* CTC (Graves et al. 2006) between logits [tokens, classes] and labels, both ragged and in CONCAT layout.
+ * Sequence s has steps offset[s] .. offset[s + 1] and labels label_offset[s] .. weight [sequences]: its
+ * factor; 0 if it does not count: logits and labels are then not read. ctc_weight computes the weight of
+ * a mask: 0 if the labels do not fit and `skip`, otherwise that is a fault, as are labels out of range or
+ * equal to blank. alpha: (steps + 2) * 2 * (labels + 1) reals of each sequence from place[s] on, see
+ * core/shared/ctc.h; the last two rows are scratch of ctc_back. lse [tokens]: log sum exp of the logits. */
+enum { WEFT__NO_FIT = -3, WEFT__IS_BLANK = -4 }; /* weft__fault.below; its row is a sequence, a label */
+typedef struct weft__ctc {
+    int64_t sequences, classes; int32_t blank; bool skip;
+    weft__ints offset, label_offset;
+    const int64_t *place;
+    const real *logits, *weight; const int32_t *labels;
+    real *alpha, *lse;
+} weft__ctc;
+
 #define SERVICE(result, name, parameters)       typedef result weft__##name##_kernel parameters;
 #define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 #include "core/kernels.def"

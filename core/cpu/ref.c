@@ -6,6 +6,7 @@
 #include <tgmath.h>
 #include "core/cpu/cpu.h"
 #include "core/shared/attention.h"
+#include "core/shared/ctc.h"
 #include "core/shared/functions.h"
 #include "core/shared/ints.h"
 #include "core/shared/nests.h"
@@ -20,6 +21,7 @@
 #include "core/cpu/matmul/plain.inc"
 #include "core/cpu/rowwise/norm_plain.inc"
 #include "core/cpu/rowwise/losses_plain.inc"
+#include "core/cpu/rowwise/ctc_plain.inc"
 #include "core/cpu/recurrent/plain.inc"
 #include "core/cpu/optimisers/plain.inc"
 #define TABLE      weft__ref

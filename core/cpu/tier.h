@@ -9,6 +9,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/vector.h"
 #include "core/shared/attention.h"
+#include "core/shared/ctc.h"
 #include "core/shared/functions.h"
 #include "core/shared/ints.h"
 #include "core/shared/nests.h"
@@ -37,6 +38,7 @@
 #include "core/cpu/rowwise/layer_norm.inc"
 #include "core/cpu/rowwise/losses_plain.inc"
 #include "core/cpu/rowwise/losses_fast.inc"
+#include "core/cpu/rowwise/ctc_plain.inc"
 
 #include "core/cpu/matmul/plain.inc"
 #include "core/cpu/matmul/fast.inc"

@@ -23,6 +23,7 @@ OPTIONS = {
     "weft_attention_layer_opts": ".kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = 2",
     "weft_mlp_opts": ".layers = 1, .widths = (const int64_t[]){ 2, 2 }",
     "weft_attention_layer_opts": ".width = 2, .heads = 1",
+    "weft_crf_opts": ".tags = 2",
     "weft_rnn_opts": ".input = 2, .hidden = 2",
     "weft_linear_rnn_opts": ".input = 2, .hidden = 2",
     "weft_encoder_decoder_lstm_opts":

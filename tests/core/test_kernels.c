@@ -406,6 +406,35 @@ static void play_entropy(run *t)
 }
 KERNEL_TEST(entropy)
 
+/* Some labels are out of range, blank, or too many for the steps. */
+static void play_ctc(run *t)
+{
+    weft__ctc c = { .sequences = t->large ? 40 : size(6), .classes = 2 + size(30), .skip = coin() };
+    int64_t place[41] = { 0 };
+    int32_t *step = room(t, c.sequences + 1, sizeof *step), *label = room(t, c.sequences + 1, sizeof *label);
+    for (int64_t s = 0; s < c.sequences; s++) {
+        step[s + 1] = step[s] + (int32_t)size(t->large ? 90 : 12);
+        label[s + 1] = label[s] + (int32_t)size((step[s + 1] - step[s]) / (1 + size(2)) + 1);
+        place[s + 1] = place[s] + (step[s + 1] - step[s] + 2) * 2 * (label[s + 1] - label[s] + 1);
+    }
+    const int64_t n = step[c.sequences], reals_of_x = n * c.classes;
+    c.blank = (int32_t)size(c.classes);
+    c.offset = (weft__ints){ step, step }, c.label_offset = (weft__ints){ label, label };
+    c.place = memcpy(room(t, c.sequences + 1, sizeof *place), place,
+                     (size_t)(c.sequences + 1) * sizeof *place);
+    int32_t *labels = indices(t, label[c.sequences], 0, c.classes);
+    for (int64_t i = 0; i < label[c.sequences]; i++)
+        labels[i] = labels[i] == c.blank && dice(20) ? (labels[i] + 1) % (int32_t)c.classes : labels[i];
+    c.labels = labels, c.logits = reals(t, reals_of_x, -4, 4);
+    real *weight = result_of(t, c.sequences, 1e-15, 1e-6);
+    CALL(ctc_weight, &c, coin() ? some_zeros(reals(t, c.sequences, .2, 2), c.sequences) : NULL, weight);
+    c.weight = weight;
+    c.alpha = reals(t, place[c.sequences], -1, 1), c.lse = reals(t, n, -1, 1);
+    CALL(ctc, &c, result_of(t, c.sequences, 1e-12, 2e-5));
+    CALL(ctc_back, &c, reals(t, c.sequences, -1, 1), result_of(t, reals_of_x, 1e-11, 2e-5), coin());
+}
+KERNEL_TEST(ctc)
+
 /* ---- memory ---- */
 static void play_memory(run *t)
 {

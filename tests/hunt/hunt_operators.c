@@ -248,6 +248,16 @@ static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss
     return weft_scale(x, (weft_real).5);
 }
 
+/* CTC with the classes of other tokens as labels; sequences whose labels do not fit are skipped. */
+static weft_tensor *ctc_loss(hunt_scene *s)
+{
+    weft_tensor *labels = weft_argmax(weft_tanh(hunt_as_wide(s, s->other, 3, "b")), -1);
+    weft_loss l = weft_ctc(hunt_as_wide(s, s->x, 4, "c"), labels,
+                           &(weft_ctc_opts){ .blank = 3, .skip_infeasible = true });
+    s->extra = s->extra ? weft_add(s->extra, l.sum) : l.sum;
+    return s->x;
+}
+
 static weft_tensor *attended(hunt_scene *s)
 {
     int heads = 1 + (int)hunt_below(s, 3);
@@ -337,6 +347,7 @@ const hunt_operator hunt_operators[] = { { "function", function },
                                          { "pool", pooled },
                                          { "state", with_state },
                                          { "loss", losses },
+                                         { "ctc", ctc_loss },
                                          { "attention", attended },
                                          { "pairs", all_pairs },
                                          { "window", windows },

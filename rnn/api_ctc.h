@@ -1,0 +1,48 @@
+/* api_ctc.h - losses of whole label sequences, and their best paths.
+ *
+ * Contents: connectionist temporal classification. N is the number of tokens (steps), n that of
+ * sequences. */
+#ifndef WEFT_API_CTC_H
+#define WEFT_API_CTC_H
+#include "api_rnn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- connectionist temporal classification ---- *
+ * A path chooses a class at each step. Its labels are its classes without repetitions and then
+ * without blanks: with blank 0 the path 0 3 3 0 3 means the labels 3 3. So m labels of which r
+ * equal their predecessor need m + r steps. Graves et al. 2006. */
+typedef struct {
+    int32_t      blank;              /* class of the blank, 0 .. classes - 1 */
+    /* A sequence with too few steps for its labels has loss 0 and weight 0; false: it is an error.
+     * Like zero_infinity. */
+    bool         skip_infeasible;
+    weft_tensor *mask;               /* reals, plain [n]: a factor for each sequence; NULL: 1. Where
+                                      * it is 0, neither logits nor labels are read. A constant */
+} weft_ctc_opts;
+/* Sums -log p(labels | logits) over the sequences, p being the sum over all paths that mean the
+ * labels. Its weight is the number of sequences, or the sum of the mask. logits: reals, ragged [N,
+ * classes]; weft applies the softmax. labels: ints, ragged [M], as many sequences as logits, of
+ * lengths of their own. Sequences may be without labels (all blanks) or without steps (loss 0).
+ * Computed with logarithms, so that nothing underflows. If no path is possible because of logits of
+ * -inf, the loss is infinite and the gradient 0. Second derivatives run step by step in operators:
+ * slow for long sequences. Unlike reduction="mean" in PyTorch, nothing is divided by the number of
+ * labels.
+ * Errors: labels that do not fit the steps, unless skip_infeasible; a label out of range or equal
+ * to blank; the message names the sequence. On a GPU the error comes at the next wait. Like
+ * torch.nn.CTCLoss. */
+WEFT_API weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts);
+
+/* Takes the most probable class of each step and returns the labels that this path means, one
+ * hypothesis for each sequence. Of equal classes the lower one wins. .score: log probability of the
+ * path. .limit: the largest number of steps. logits: reals, ragged [N, classes]. The caller frees
+ * the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
+ * failed. Errors: other shapes, blank out of range, NaN. */
+WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
