@@ -2,6 +2,7 @@
 # deps.sh GROUP..            installs the missing packages of groups (build, test, lint, fuzz, lab, site, parallel, deb, abi, distros, ci) if that
 #                            is allowed. Otherwise it prints the command for it and fails.
 # deps.sh dictionary FILE    extracts the dictionary from Debian's package festlex-cmu without installing it.
+# deps.sh aeon DIR           extracts data sets and published accuracies from PyPI's package aeon without installing it.
 # It tests each tool itself instead of the package manager, so programs built from source count also.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
@@ -131,7 +132,19 @@ dictionary() {                          # FILE
     echo "weft: the dictionary is cmudict of Carnegie Mellon University; docs/g2p.md names its licence"
 }
 
+aeon() {                                # DIR
+    [ -d "$1/data" ] && return
+    d=$(mktemp -d) || exit 1
+    trap 'rm -rf "$d"' EXIT
+    { python3 -m venv "$d/venv" && "$d/venv/bin/pip" -q download --no-deps -d "$d" aeon==1.6.0 && python3 -m zipfile -e "$d"/aeon-*.whl "$d/x"; } >"$d/log" 2>&1 || {
+        tail -n 3 "$d/log" >&2
+        echo "weft: cannot fetch PyPI's package aeon (6 MB). With python3-venv run make classify again, or extract the wheel and give AEON=DIR" >&2; exit 1; }
+    mkdir -p "$1" && mv "$d/x/aeon/testing/example_results_files/classification/accuracy" "$1/" && mv "$d/x/aeon/datasets/data" "$1/" || exit 1
+    echo "weft: the data sets are of the archives UCR and UEA, by way of PyPI's package aeon"
+}
+
 if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
+if [ "${1:-}" = aeon ]; then aeon "$2"; exit; fi
 if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # if two makes run together, one installs
     WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
 fi

@@ -1,0 +1,351 @@
+/* classify.c - classifies time series of different lengths by three networks, beside nearest neighbours.
+ *
+ *     classify [OPTION].. FOLDER NAME..
+ *
+ * FOLDER/NAME/NAME_TRAIN.ts and NAME_TEST.ts hold a data set of the archives UCR and UEA, as in the Python
+ * package aeon. Each network is trained with several seeds. 1-NN takes the label of the training series with
+ * the smallest distance of dynamic time warping (Sakoe & Chiba 1978, without a window), as aeon's
+ * KNeighborsTimeSeriesClassifier does. The last columns are accuracies that aeon ships (--published). */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft.h"
+#include "weft_op.h"
+#include "common/options.h"
+#include "common/program.h"
+
+const char program[] = "classify";
+
+typedef struct {
+    struct { int64_t hidden, updates, batch; double lr, dropout, decay; } set;
+    int64_t seeds, threads;
+    const char *published;
+} options;
+static const option all_options[] = {
+    SETTING("hidden", WHOLE, hidden, 64, 1, 4096, "units of a layer, in each direction"),
+    SETTING("updates", WHOLE, updates, 1000, 1, 1e6, "updates of a training"),
+    SETTING("batch", WHOLE, batch, 16, 1, 4096, "series of an update"),
+    SETTING("lr", REAL, lr, 3e-3, 0, 10, "learning rate; falls to 0 on a cosine"),
+    SETTING("dropout", REAL, dropout, 0.3, 0, 0.95, "probability of dropout"),
+    SETTING("decay", REAL, decay, 1e-2, 0, 10, "weight decay (AdamW)"),
+    OTHER("seeds", WHOLE, seeds, 5, 1, 100, "trainings of each network"),
+    OTHER("threads", WHOLE, threads, 0, 0, 1024, "threads; 0: all cores"),
+    OTHER("published", TEXT, published, 0, 0, 0, "folder with InceptionTime_accuracy.csv and HC2_accuracy.csv"),
+};
+static const option_table table = { "usage: classify [OPTION].. FOLDER NAME..\n", all_options,
+                                    sizeof all_options / sizeof *all_options, 6 };
+
+/* ---- data ---- */
+enum { MOST_CLASSES = 64 };
+typedef struct { weft_dataset series; int32_t *label; } part;
+typedef struct {
+    part train, test;
+    int32_t classes;
+    char name[MOST_CLASSES][32];                 /* of a class */
+} problem;
+
+static int32_t class_number(problem *p, const char *name)
+{
+    for (int32_t c = 0; c < p->classes; c++)
+        if (!strcmp(p->name[c], name))
+            return c;
+    if (p->classes == MOST_CLASSES || strlen(name) >= sizeof *p->name)
+        quit(1, "found class \"%.40s\"; expected at most %d classes with short names", name, MOST_CLASSES);
+    strcpy(p->name[p->classes], name);
+    return p->classes++;
+}
+
+/* Adds a line, "1,2,3:4,5,6:LABEL", with the channels one after the other. */
+static void add_series(problem *p, part *to, char *line, const char *where)
+{
+    weft_dataset *d = &to->series;
+    char *label = strrchr(line, ':'), *at = line, *end;
+    int64_t channels = 0, length = 0, n = 0;
+    double *x = memory(strlen(line), sizeof *x);
+    if (!label)
+        quit(1, "%s: found no \":\"; expected numbers and a label", where);
+    for (*label++ = 0; at < label; at = end + 1) {
+        x[n++] = strtod(at, &end);
+        if (end == at || !isfinite(x[n - 1]) || !strchr(",:", *end))
+            quit(1, "%s: found \"%.20s\"; expected a finite number", where, at);
+        if (*end == ',')
+            continue;
+        length = channels++ ? length : n;
+        if (n != length * channels)
+            quit(1, "%s: channel %lld has another length than the first", where, (long long)channels);
+    }
+    if (d->n && d->columns != channels)
+        quit(1, "%s: found %lld channels; expected %lld", where, (long long)channels, (long long)d->columns);
+    int64_t before = d->n ? d->offset[d->n] : 0;
+    d->columns = channels;
+    d->rows = realloc(d->rows, (size_t)((before + length) * channels) * sizeof *d->rows);
+    d->len = realloc(d->len, (size_t)(d->n + 1) * sizeof *d->len);
+    d->offset = realloc(d->offset, (size_t)(d->n + 2) * sizeof *d->offset);
+    to->label = realloc(to->label, (size_t)(d->n + 1) * sizeof *to->label);
+    if (!d->rows || !d->len || !d->offset || !to->label)
+        quit(1, "out of memory");
+    for (int64_t t = 0; t < length; t++)
+        for (int64_t c = 0; c < channels; c++)
+            d->rows[(before + t) * channels + c] = (weft_real)x[c * length + t];
+    free(x);
+    to->label[d->n] = class_number(p, label);
+    d->len[d->n] = (int32_t)length;
+    d->offset[d->n++] = before;
+    d->offset[d->n] = before + length;
+}
+
+static void read_part(problem *p, part *to, const char *folder, const char *name, const char *kind)
+{
+    char path[4096], where[4200], *line = NULL;
+    size_t room = 0, number = 1;
+    bool data = false;
+    snprintf(path, sizeof path, "%s/%s/%s_%s.ts", folder, name, name, kind);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        quit(1, "%s: %s", path, strerror(errno));
+    for (; getline(&line, &room, file) >= 0; number++) {
+        line[strcspn(line, "\r\n")] = 0;
+        snprintf(where, sizeof where, "%s:%zu", path, number);
+        if (data && *line)
+            add_series(p, to, line, where);
+        data = data || !strncmp(line, "@data", 5);
+    }
+    free(line);
+    fclose(file);
+    if (!to->series.n)
+        quit(1, "%s: found no series; expected lines after @data", path);
+}
+
+/* ---- nearest neighbour ---- */
+/* Returns the DTW distance of two series, or a number of at least `most` if it is not smaller. */
+static double dtw(const weft_dataset *a, int64_t i, const weft_dataset *b, int64_t k, double most, double *row)
+{
+    const weft_real *x = a->rows + a->offset[i] * a->columns, *y = b->rows + b->offset[k] * b->columns;
+    int64_t n = a->len[i], m = b->len[k], c = a->columns;
+    for (int64_t t = 0; t < m; t++)
+        row[t] = DBL_MAX;
+    for (int64_t s = 0; s < n; s++) {
+        double diagonal = s ? DBL_MAX : 0, left = DBL_MAX, least = DBL_MAX;
+        for (int64_t t = 0; t < m; t++) {
+            double before = fmin(fmin(row[t], left), diagonal), far = 0;
+            for (int64_t j = 0; j < c; j++)
+                far += pow(x[s * c + j] - y[t * c + j], 2);
+            diagonal = row[t];
+            row[t] = left = before + far;
+            least = fmin(least, left);
+        }
+        if (least >= most)
+            return least;
+    }
+    return row[m - 1];
+}
+
+/* Returns the accuracy of the nearest neighbour. */
+static double judge_neighbours(const problem *p)
+{
+    const weft_dataset *a = &p->test.series, *b = &p->train.series;
+    double *row = memory((size_t)b->offset[b->n], sizeof *row);
+    int64_t right = 0;
+    for (int64_t i = 0; i < a->n; i++) {
+        double best = DBL_MAX;
+        int64_t nearest = 0;
+        for (int64_t k = 0; k < b->n; k++) {
+            double d = dtw(a, i, b, k, best, row);
+            nearest = d < best ? k : nearest;
+            best = fmin(best, d);
+        }
+        right += p->test.label[i] == p->train.label[nearest];
+    }
+    free(row);
+    return (double)right / (double)a->n;
+}
+
+/* ---- networks ---- */
+/* Gives each channel mean 0 and deviation 1 in the training series. */
+static void standardise(problem *p)
+{
+    const weft_dataset *d = &p->train.series;
+    for (int64_t c = 0; c < d->columns; c++) {
+        double n = (double)d->offset[d->n], sum = 0, squares = 0;
+        for (int64_t t = 0; t < d->offset[d->n]; t++)
+            sum += d->rows[t * d->columns + c];
+        for (int64_t t = 0; t < d->offset[d->n]; t++)
+            squares += pow(d->rows[t * d->columns + c] - sum / n, 2);
+        for (int k = 0; k < 2; k++) {
+            weft_dataset *both = k ? &p->test.series : &p->train.series;
+            for (int64_t t = 0; t < both->offset[both->n]; t++)
+                both->rows[t * d->columns + c] = (weft_real)((both->rows[t * d->columns + c] - sum / n) /
+                                                             sqrt(squares / n + DBL_MIN));
+        }
+    }
+}
+
+typedef enum { LSTM, NETWORKS } network;
+static const char *const network_name[] = { "LSTM" };
+typedef struct {
+    weft *w;
+    weft_module *all;
+    weft_rnn *lstm;
+    weft_dropout_layer *drop;
+    weft_linear *out;
+} net;
+
+static net net_new(weft *w, network kind, const problem *p, const options *o)
+{
+    weft_module *m = weft_module_new(w, "classify");
+    int64_t in = p->train.series.columns, h = o->set.hidden;
+    weft_rnn_opts recurrent = { in, h, .layers = 2, .bidirectional = true, .dropout = o->set.dropout };
+    (void)kind;
+    return (net){
+        .w = w,
+        .all = m,
+        .lstm = weft_lstm_new(m, "lstm", &recurrent),
+        .drop = weft_dropout_new(m, "drop", &(weft_dropout_opts){ .p = o->set.dropout }),
+        .out = weft_linear_new(m, "out", &(weft_linear_opts){ .in = 4 * h, .out = p->classes }),
+    };
+}
+
+/* Returns logits [n, classes] of the series index[0 .. n - 1]: from the mean and the largest of each unit. */
+static weft_tensor *logits(const net *m, const weft_dataset *series, const int32_t *index, int64_t n)
+{
+    weft_tensor *x = weft_dataset_batch(m->w, series, index, n);
+    weft_tensor *y = weft_rnn_run(m->lstm, x, WEFT_ZERO_STATE).y;
+    weft_tensor *pooled = weft_concat(WEFT_LIST(weft_pool(y, WEFT_POOL_MEAN), weft_pool(y, WEFT_POOL_MAX)), 1);
+    return weft_linear_run(m->out, weft_dropout_run(m->drop, pooled));
+}
+
+static weft_tensor *labels(const net *m, const part *of, const int32_t *index, int64_t n)
+{
+    int32_t *right = memory((size_t)n, sizeof *right);
+    for (int64_t i = 0; i < n; i++)
+        right[i] = of->label[index[i]];
+    weft_tensor *t = weft_ints(m->w, right, WEFT_SHAPE(n));
+    free(right);
+    return t;
+}
+
+static void train(const net *m, const part *data, const options *o)
+{
+    const weft_loader_opts batches = { .count = o->set.batch, .pool = 1 };
+    weft_loader *loader = weft_loader_new(m->w, "train", data->series.n, data->series.len, &batches);
+    weft_optim *adam = weft_adamw_new(m->all, &(weft_adam_opts){ .weight_decay = o->set.decay });
+    int64_t n;
+    for (int64_t step = 0; step < o->set.updates && weft_ok(m->w);) {
+        const int32_t *index = weft_loader_next(loader, &n);
+        if (!index)
+            continue;
+        weft_tensor *guess = logits(m, &data->series, index, n);
+        weft_backward(weft_mean_loss(weft_cross_entropy(guess, labels(m, data, index, n), NULL)));
+        weft_clip_grad_norm(m->all, 1, 0);
+        weft_optim_set_lr(adam, weft_cosine_schedule(step++, o->set.updates, o->set.lr, o->set.updates / 20, 0));
+        weft_optim_step(adam);
+        weft_clear(m->w);
+    }
+}
+
+static double judge(const net *m, const part *data)
+{
+    enum { CHUNK = 64 };
+    int32_t index[CHUNK];
+    double right = 0;
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        for (int64_t from = 0; from < data->series.n; from += CHUNK) {
+            int64_t n = data->series.n - from < CHUNK ? data->series.n - from : CHUNK;
+            for (int64_t i = 0; i < n; i++)
+                index[i] = (int32_t)(from + i);
+            weft_ratio hits = weft_accuracy(logits(m, &data->series, index, n), labels(m, data, index, n), NULL);
+            right += weft_item(hits.right);
+            weft_clear(m->w);
+        }
+    }
+    return right / (double)data->series.n;
+}
+
+/* Prints the mean and the deviation of the accuracy over seeds, in percent. */
+static void run_network(network kind, const problem *p, const options *o)
+{
+    double sum = 0, squares = 0, n = (double)o->seeds;
+    for (int64_t seed = 1; seed <= o->seeds; seed++) {
+        weft *w = open_context(WEFT_CPU, seed, o->threads);
+        net m = net_new(w, kind, p, o);
+        train(&m, &p->train, o);
+        double accuracy = judge(&m, &p->test);
+        check_context(w, "%s, seed %lld", network_name[kind], (long long)seed);
+        weft_close(w);
+        sum += 100 * accuracy;
+        squares += pow(100 * accuracy, 2);
+    }
+    printf("  %5.1f ±%4.1f", sum / n, n > 1 ? sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)) : 0);
+    fflush(stdout);
+}
+
+/* ---- the table ---- */
+/* Prints the published accuracy of a method with the archive's own division, column 0 of its file. */
+static void print_published(const char *folder, const char *method, const char *name)
+{
+    char file[64], *line = NULL;
+    size_t room = 0, n = strlen(name);
+    double accuracy = NAN;
+    snprintf(file, sizeof file, "%s_accuracy.csv", method);
+    FILE *in = folder ? fopen(path_in(folder, file), "r") : NULL;
+    if (folder && !in)
+        quit(1, "%s: %s", path_in(folder, file), strerror(errno));
+    while (in && getline(&line, &room, in) >= 0)
+        if (!strncmp(line, name, n) && line[n] == ',')
+            accuracy = 100 * strtod(line + n + 1, NULL);
+    free(line);
+    if (in)
+        fclose(in);
+    if (isnan(accuracy))
+        printf("  %13s", "-");
+    else
+        printf("  %13.1f", accuracy);
+}
+
+static void run_problem(const char *folder, const char *name, const options *o)
+{
+    problem p = { 0 };
+    read_part(&p, &p.train, folder, name, "TRAIN");
+    read_part(&p, &p.test, folder, name, "TEST");
+    if (p.train.series.columns != p.test.series.columns)
+        quit(1, "%s: train and test have different channels", name);
+    int32_t least = INT32_MAX, most = 0;
+    for (int64_t i = 0; i < p.train.series.n; i++) {
+        least = p.train.series.len[i] < least ? p.train.series.len[i] : least;
+        most = p.train.series.len[i] > most ? p.train.series.len[i] : most;
+    }
+    printf("%-20s %5lld %5lld  %4d..%-4d %3lld %3d", name, (long long)p.train.series.n,
+           (long long)p.test.series.n, (int)least, (int)most, (long long)p.train.series.columns, (int)p.classes);
+    fflush(stdout);
+    double nearest = 100 * judge_neighbours(&p);
+    standardise(&p);
+    for (network k = 0; k < NETWORKS; k++)
+        run_network(k, &p, o);
+    printf("  %6.1f", nearest);
+    print_published(o->published, "InceptionTime", name);
+    print_published(o->published, "HC2", name);
+    putchar('\n');
+    for (int k = 0; k < 2; k++) {
+        part *to = k ? &p.test : &p.train;
+        weft_dataset_free(&to->series);
+        free(to->label);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    options o = { 0 };
+    options_preset(&table, &o);
+    int rest = options_read(&table, &o, NULL, argc, argv);
+    if (argc - rest < 2)
+        quit(2, "found %d arguments; expected FOLDER NAME..; see classify --help", argc - rest);
+    printf("%-20s %5s %5s  %10s %3s %3s", "accuracy, %", "train", "test", "length", "in", "of");
+    for (network k = 0; k < NETWORKS; k++)
+        printf("  %11s", network_name[k]);
+    printf("  %6s  %13s  %13s\n", "1-NN", "InceptionTime", "HC2");
+    for (int i = rest + 1; i < argc; i++)
+        run_problem(argv[rest], argv[i], &o);
+    return 0;
+}
