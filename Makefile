@@ -90,7 +90,6 @@ $(B)/weft: $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libwe
 
 #: Run
 #:   demo                       an encoder-decoder learns to pronounce English (docs/g2p.md); DEMO_FLAGS= DICT=file
-#:   classify                   networks classify time series, beside DTW and published accuracies; CLASSIFY_FLAGS= AEON=folder
 #:   forecast                   a model predicts a magnet's field from its current; FORECAST_FLAGS="--model tft"
 #:   slow_pack                  padded and packed training side by side; SLOW_PACK_FLAGS=
 # The library searches for libweft_cuda.so in its own folder. These programs contain the archive, so they need the path.
@@ -102,11 +101,6 @@ demo: $(B)/examples/g2p $(DICT)
 	@mkdir -p $(B)/demo
 	$< --data $(DICT) --out $(B)/demo/g2p.h5 \
 	    --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
-AEON ?= $(BUILD)/data/aeon
-$(AEON)/data: ; @sh tests/deps.sh aeon $(AEON)
-classify: $(B)/examples/classify $(AEON)/data
-	$< --published $(AEON)/accuracy $(CLASSIFY_FLAGS) $(AEON)/data JapaneseVowels PickupGestureWiimoteZ ArrowHead \
-	    GunPoint ItalyPowerDemand OSULeaf ACSF1
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
@@ -148,7 +142,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything objects demo classify forecast slow_pack install uninstall clean deps deps-test help
+.PHONY: all everything objects demo forecast slow_pack install uninstall clean deps deps-test help
 .PRECIOUS: $(B)/%.o
 .DELETE_ON_ERROR:
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c))

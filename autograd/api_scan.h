@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* ---- scans and shifts ---- */
 /* Computes the linear recurrence y_t = a_t * y_(t-1) + b_t along an axis of b, reals; along axis 0
  * of a ragged tensor within each sequence. reverse: from the end, y_t = a_t * y_(t+1) + b_t. The
  * result has b's shape. a has this shape or broadcasts to it: a number, [W] for the columns,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "bench.h"
 
 enum { WIDTH = 3, LAYERS = 2 };

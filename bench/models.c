@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "weft_plan.h"
 #include "bench.h"
 

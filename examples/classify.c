@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "weft.h"
-#include "weft_op.h"
+#include "weft_lab.h"
+#include "weft_sequence.h"
 #include "common/options.h"
 #include "common/program.h"
 
@@ -53,8 +53,16 @@ static int32_t class_number(problem *p, const char *name)
             return c;
     if (p->classes == MOST_CLASSES || strlen(name) >= sizeof *p->name)
         quit(1, "found class \"%.40s\"; expected at most %d classes with short names", name, MOST_CLASSES);
-    strcpy(p->name[p->classes], name);
+    snprintf(p->name[p->classes], sizeof *p->name, "%s", name);
     return p->classes++;
+}
+
+static void *grown(void *old, int64_t bytes)
+{
+    void *new = realloc(old, (size_t)bytes);
+    if (!new)
+        quit(1, "out of memory");
+    return new;
 }
 
 /* Adds a line, "1,2,3:4,5,6:LABEL", with the channels one after the other. */
@@ -76,16 +84,15 @@ static void add_series(problem *p, part *to, char *line, const char *where)
         if (n != length * channels)
             quit(1, "%s: channel %lld has another length than the first", where, (long long)channels);
     }
-    if (d->n && d->columns != channels)
-        quit(1, "%s: found %lld channels; expected %lld", where, (long long)channels, (long long)d->columns);
+    if (p->train.series.n && p->train.series.columns != channels)
+        quit(1, "%s: found %lld channels; expected %lld as before", where, (long long)channels,
+             (long long)p->train.series.columns);
     int64_t before = d->n ? d->offset[d->n] : 0;
     d->columns = channels;
-    d->rows = realloc(d->rows, (size_t)((before + length) * channels) * sizeof *d->rows);
-    d->len = realloc(d->len, (size_t)(d->n + 1) * sizeof *d->len);
-    d->offset = realloc(d->offset, (size_t)(d->n + 2) * sizeof *d->offset);
-    to->label = realloc(to->label, (size_t)(d->n + 1) * sizeof *to->label);
-    if (!d->rows || !d->len || !d->offset || !to->label)
-        quit(1, "out of memory");
+    d->rows = grown(d->rows, (before + length) * channels * (int64_t)sizeof *d->rows);
+    d->len = grown(d->len, (d->n + 1) * (int64_t)sizeof *d->len);
+    d->offset = grown(d->offset, (d->n + 2) * (int64_t)sizeof *d->offset);
+    to->label = grown(to->label, (d->n + 1) * (int64_t)sizeof *to->label);
     for (int64_t t = 0; t < length; t++)
         for (int64_t c = 0; c < channels; c++)
             d->rows[(before + t) * channels + c] = (weft_real)x[c * length + t];
@@ -120,7 +127,8 @@ static void read_part(problem *p, part *to, const char *folder, const char *name
 
 /* ---- nearest neighbour ---- */
 /* Returns the DTW distance of two series, or a number of at least `most` if it is not smaller. */
-static double dtw(const weft_dataset *a, int64_t i, const weft_dataset *b, int64_t k, double most, double *row)
+static double dtw(const weft_dataset *a, int64_t i, const weft_dataset *b, int64_t k, double most,
+                  double *row)
 {
     const weft_real *x = a->rows + a->offset[i] * a->columns, *y = b->rows + b->offset[k] * b->columns;
     int64_t n = a->len[i], m = b->len[k], c = a->columns;
@@ -182,38 +190,53 @@ static void standardise(problem *p)
     }
 }
 
-typedef enum { LSTM, NETWORKS } network;
-static const char *const network_name[] = { "LSTM" };
+/* Each network gives 2 hidden numbers for each token: two layers of both directions, or the convolutions of
+ * Wang et al. 2017 (FCN) with layer norms instead of batch norms. */
+typedef enum { LSTM, MINGRU, CONV, NETWORKS } network;
+static const char *const network_name[] = { "LSTM", "minGRU", "conv" };
+enum { CONVS = 3 };
 typedef struct {
     weft *w;
     weft_module *all;
-    weft_rnn *lstm;
+    weft_rnn *rnn;                               /* NULL: convolutions */
+    weft_conv *conv[CONVS];
+    weft_norm_layer *norm[CONVS];
     weft_dropout_layer *drop;
     weft_linear *out;
 } net;
 
 static net net_new(weft *w, network kind, const problem *p, const options *o)
 {
-    weft_module *m = weft_module_new(w, "classify");
-    int64_t in = p->train.series.columns, h = o->set.hidden;
-    weft_rnn_opts recurrent = { in, h, .layers = 2, .bidirectional = true, .dropout = o->set.dropout };
-    (void)kind;
-    return (net){
-        .w = w,
-        .all = m,
-        .lstm = weft_lstm_new(m, "lstm", &recurrent),
-        .drop = weft_dropout_new(m, "drop", &(weft_dropout_opts){ .p = o->set.dropout }),
-        .out = weft_linear_new(m, "out", &(weft_linear_opts){ .in = 4 * h, .out = p->classes }),
-    };
+    static const int64_t width[CONVS] = { 8, 5, 3 };
+    const int64_t in = p->train.series.columns, h = o->set.hidden;
+    const double drop = o->set.dropout;
+    net m = { .w = w, .all = weft_module_new(w, "classify") };
+    weft_linear_rnn_opts light = { WEFT_MINGRU, in, h, .layers = 2, .bidirectional = true, .dropout = drop };
+    weft_rnn_opts full = { in, h, .layers = 2, .bidirectional = true, .dropout = drop };
+    m.rnn = kind == LSTM   ? weft_lstm_new(m.all, "rnn", &full) :
+            kind == MINGRU ? weft_linear_rnn_new(m.all, "rnn", &light) :
+                             NULL;
+    for (int i = 0; kind == CONV && i < CONVS; i++) {
+        const weft_conv_opts conv = { .in = i ? 2 * h : in, .out = 2 * h, .width = width[i] };
+        const char *const name[][CONVS] = { { "conv0", "conv1", "conv2" }, { "norm0", "norm1", "norm2" } };
+        m.conv[i] = weft_conv_new(m.all, name[0][i], &conv);
+        m.norm[i] = weft_layer_norm_new(m.all, name[1][i], &(weft_layer_norm_opts){ .width = 2 * h });
+    }
+    m.drop = weft_dropout_new(m.all, "drop", &(weft_dropout_opts){ .p = drop });
+    m.out = weft_linear_new(m.all, "out", &(weft_linear_opts){ .in = 4 * h, .out = p->classes });
+    return m;
 }
 
 /* Returns logits [n, classes] of the series index[0 .. n - 1]: from the mean and the largest of each unit. */
 static weft_tensor *logits(const net *m, const weft_dataset *series, const int32_t *index, int64_t n)
 {
-    weft_tensor *x = weft_dataset_batch(m->w, series, index, n);
-    weft_tensor *y = weft_rnn_run(m->lstm, x, WEFT_ZERO_STATE).y;
-    weft_tensor *pooled = weft_concat(WEFT_LIST(weft_pool(y, WEFT_POOL_MEAN), weft_pool(y, WEFT_POOL_MAX)), 1);
-    return weft_linear_run(m->out, weft_dropout_run(m->drop, pooled));
+    weft_tensor *y = weft_dataset_batch(m->w, series, index, n);
+    if (m->rnn)
+        y = weft_rnn_run(m->rnn, y, WEFT_ZERO_STATE).y;
+    for (int i = 0; !m->rnn && i < CONVS; i++)
+        y = weft_relu(weft_layer_norm_run(m->norm[i], weft_conv_run(m->conv[i], y)));
+    y = weft_concat(WEFT_LIST(weft_pool(y, WEFT_POOL_MEAN), weft_pool(y, WEFT_POOL_MAX)), 1);
+    return weft_linear_run(m->out, weft_dropout_run(m->drop, y));
 }
 
 static weft_tensor *labels(const net *m, const part *of, const int32_t *index, int64_t n)
@@ -231,15 +254,15 @@ static void train(const net *m, const part *data, const options *o)
     const weft_loader_opts batches = { .count = o->set.batch, .pool = 1 };
     weft_loader *loader = weft_loader_new(m->w, "train", data->series.n, data->series.len, &batches);
     weft_optim *adam = weft_adamw_new(m->all, &(weft_adam_opts){ .weight_decay = o->set.decay });
-    int64_t n;
-    for (int64_t step = 0; step < o->set.updates && weft_ok(m->w);) {
+    int64_t n, updates = o->set.updates;
+    for (int64_t step = 0; step < updates && weft_ok(m->w);) {
         const int32_t *index = weft_loader_next(loader, &n);
         if (!index)
             continue;
         weft_tensor *guess = logits(m, &data->series, index, n);
         weft_backward(weft_mean_loss(weft_cross_entropy(guess, labels(m, data, index, n), NULL)));
         weft_clip_grad_norm(m->all, 1, 0);
-        weft_optim_set_lr(adam, weft_cosine_schedule(step++, o->set.updates, o->set.lr, o->set.updates / 20, 0));
+        weft_optim_set_lr(adam, weft_cosine_schedule(step++, updates, o->set.lr, updates / 20, 0));
         weft_optim_step(adam);
         weft_clear(m->w);
     }
@@ -255,8 +278,8 @@ static double judge(const net *m, const part *data)
             int64_t n = data->series.n - from < CHUNK ? data->series.n - from : CHUNK;
             for (int64_t i = 0; i < n; i++)
                 index[i] = (int32_t)(from + i);
-            weft_ratio hits = weft_accuracy(logits(m, &data->series, index, n), labels(m, data, index, n), NULL);
-            right += weft_item(hits.right);
+            weft_tensor *guess = logits(m, &data->series, index, n);
+            right += weft_item(weft_accuracy(guess, labels(m, data, index, n), NULL).right);
             weft_clear(m->w);
         }
     }
@@ -309,15 +332,14 @@ static void run_problem(const char *folder, const char *name, const options *o)
     problem p = { 0 };
     read_part(&p, &p.train, folder, name, "TRAIN");
     read_part(&p, &p.test, folder, name, "TEST");
-    if (p.train.series.columns != p.test.series.columns)
-        quit(1, "%s: train and test have different channels", name);
     int32_t least = INT32_MAX, most = 0;
     for (int64_t i = 0; i < p.train.series.n; i++) {
         least = p.train.series.len[i] < least ? p.train.series.len[i] : least;
         most = p.train.series.len[i] > most ? p.train.series.len[i] : most;
     }
     printf("%-20s %5lld %5lld  %4d..%-4d %3lld %3d", name, (long long)p.train.series.n,
-           (long long)p.test.series.n, (int)least, (int)most, (long long)p.train.series.columns, (int)p.classes);
+           (long long)p.test.series.n, (int)least, (int)most, (long long)p.train.series.columns,
+           (int)p.classes);
     fflush(stdout);
     double nearest = 100 * judge_neighbours(&p);
     standardise(&p);

@@ -3,6 +3,7 @@
 #:   bench                      compares with PyTorch on the same work, if installed; BENCH_FLAGS=
 #:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
 #:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
+#:   classify                   networks classify time series, beside DTW; CLASSIFY_FLAGS= AEON=folder
 #:   bench-stream               measures calls with one token, and onnxruntime from PyPI
 #:   tiers                      checks that the default instruction set is the fastest
 #:   launches                   counts the kernel launches of a GPU step by emulation, and checks their limits
@@ -40,5 +41,10 @@ tiers: $(BENCH) $(B)/bench/stream/stream
 
 launches: $(BENCH) $(EMULATED)
 	@bench/launches.py --bench $(BENCH) --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
-.PHONY: bench bench-growth bench-parallel bench-stream tiers launches
+AEON ?= $(BUILD)/data/aeon
+$(AEON)/data: ; @sh tests/deps.sh aeon $(AEON)
+classify: $(B)/examples/classify $(AEON)/data
+	$< --published $(AEON)/accuracy $(CLASSIFY_FLAGS) $(AEON)/data JapaneseVowels PickupGestureWiimoteZ ArrowHead \
+	    GunPoint ItalyPowerDemand OSULeaf ACSF1
+.PHONY: classify bench bench-growth bench-parallel bench-stream tiers launches
 -include $(patsubst %.c,$(B)/%.d,$(wildcard bench/*.c bench/*/*.c))

@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/* ---- layers with a linear recurrence ---- */
 /* In the equations W is weight_ih and b bias_ih, with an index for the rows of a block; "blocks"
  * gives their order. x is the input of a token, h the state before it, h' the state after it; * is
  * elementwise. */

@@ -27,6 +27,7 @@
 #include "weft_parallel.h"
 #include "weft_plan.h"
 #include "weft_plot.h"
+#include "weft_sequence.h"
 
 #define UNUSED __attribute__((unused))
 #define TOL(in_double, in_float) (sizeof(weft_real) == 8 ? (in_double) : (in_float))

@@ -3,8 +3,8 @@ import os
 import re
 
 # The headers that programs include.
-LEVELS = ('weft.h', 'weft_op.h', 'weft_plan.h', 'weft_lab.h', 'weft_forecast.h', 'weft_parallel.h', 'weft_plot.h',
-          'weft_onnx.h')
+LEVELS = ('weft.h', 'weft_op.h', 'weft_sequence.h', 'weft_plan.h', 'weft_lab.h', 'weft_forecast.h',
+          'weft_parallel.h', 'weft_plot.h', 'weft_onnx.h')
 GUIDES = ('docs/tutorial.md', 'docs/glossary.md', 'docs/conventions.md', 'docs/cells.md', 'docs/linear.md', 'docs/planners.md', 'docs/lab.md', 'docs/cost.md',
           'docs/performance.md', 'docs/growth.md', 'docs/forecast.md', 'docs/g2p.md', 'docs/drop_in.md', 'examples/python/README.md')
 

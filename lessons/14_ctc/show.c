@@ -1,6 +1,7 @@
 /* Lesson 14: lists all paths of two labels, and trains a network that reads digits of
  * unknown duration. */
 #include "weft_plot.h"
+#include "weft_sequence.h"
 #include "common/lesson.h"
 #include "lesson.h"
 
@@ -38,7 +39,7 @@ static void show_paths(void)
 
 /* ---- a network that reads letters of unknown duration ---- */
 enum { CLASSES = 5, HIDDEN = 12, BATCH = 16, LABELS = 5, LONGEST = 8 * LABELS };
-enum { UPDATES = 160, EVERY = 40, TESTS = 100 };
+enum { UPDATES = 240, EVERY = 60, TESTS = 100 };
 static const char names[] = "-abcd";
 
 /* Texts, end to end. A letter lasts 2 .. 5 steps, after 1 .. 3 steps of silence. */
@@ -53,7 +54,7 @@ static void hear(texts *to, int class, int steps)
     for (int t = 0; t < steps; t++, to->steps++, to->len[to->n]++) {
         double *x = to->x + to->steps * CLASSES;
         dice_fill(x, CLASSES);
-        x[class] += 1;
+        x[class] += 1.4;
         to->heard[to->steps] = class;
     }
 }

@@ -8,6 +8,7 @@
 #include "weft_forecast.h"
 #include "weft_op.h"
 #include "weft_plan.h"
+#include "weft_sequence.h"
 
 static int checks, good;
 static void check(bool holds, const char *what)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "golden.h"
 
 static weft_rnn *layer(trial *t, const char *cell)

@@ -1,6 +1,7 @@
 /* golden_windows.c - compares convolutions over the tokens of each sequence with PyTorch's on each sequence
  * alone. */
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "golden.h"
 
 /* Compares output and loss. The result may have other lengths than x. */

@@ -1,6 +1,7 @@
 /* hunt_layers.c - defines the table of layers, with the interface of hunt_operators.c. */
 #include "weft_forecast.h"
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "hunt.h"
 #include "rnn/forecast/blocks/blocks.h"
 

@@ -2,6 +2,7 @@
  * width] of the same batch. */
 #include "weft_forecast.h"
 #include "weft_op.h"
+#include "weft_sequence.h"
 #include "hunt.h"
 
 static weft_tensor *function(hunt_scene *s)

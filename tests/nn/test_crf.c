@@ -1,5 +1,5 @@
 /* test_crf.c - tests conditional random fields against all paths, in every layout. */
-#include "check.h"
+#include "tests/check.h"
 
 enum { K = 3, N = 8, SEQUENCES = 4 };
 static const int32_t lens[SEQUENCES] = { 4, 0, 1, 3 }, tags[N] = { 1, 1, 0, 2, 2, 0, 2, 1 };

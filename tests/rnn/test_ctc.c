@@ -1,6 +1,6 @@
 /* test_ctc.c - tests CTC against all paths, PyTorch's numbers and warp-ctc's, and what it promises about
  * infinite and NaN logits, masks and company. */
-#include "check.h"
+#include "tests/check.h"
 
 enum { CLASSES = 5 };
 static weft_real wave(int64_t i, int seed)

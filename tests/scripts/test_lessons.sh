@@ -72,13 +72,13 @@ cp class/right/02.c three/cem/2.c; cp class/right/02.c three/cem/02.C; cp class/
 ln -s "$PWD/class/right/02.c" three/cem/03.c
 check "a class is graded" exits 0 '^grade: 4 students, 3 answers, 2 right; three/grades.csv, .json, .xml$' lesson grade three
 check "a file of another name is reported" grep -qx "cem/lesson07.c: not graded: an answer of lesson 7 is called 07.c" output
-check "a row of its table" grep -qx 'cem *- wrong name? *-  *-  *- name? *-  *-  *-  *-  *-  *- *0' output
+check "a row of its table" grep -qx 'cem *- wrong name? *-  *-  *- name? *-  *-  *-  *-  *-  *-  *- *0' output
 cat >want.csv <<'END'
-student,01,02,03,04,05,06,07,08,09,10,11,12,13,right
-"anna","-","right","-","-","-","-","-","-","-","-","-","-","-",1
-"bo b","-","right","-","-","-","-","-","-","-","-","-","-","-",1
-"cem","-","NO_TANH","wrong-name","-","-","-","wrong-name","-","-","-","-","-","-",0
-"dora","-","-","-","-","-","-","-","-","-","-","-","-","-",0
+student,01,02,03,04,05,06,07,08,09,10,11,12,13,14,right
+"anna","-","right","-","-","-","-","-","-","-","-","-","-","-","-",1
+"bo b","-","right","-","-","-","-","-","-","-","-","-","-","-","-",1
+"cem","-","NO_TANH","wrong-name","-","-","-","wrong-name","-","-","-","-","-","-","-",0
+"dora","-","-","-","-","-","-","-","-","-","-","-","-","-","-",0
 END
 check "its CSV" cmp three/grades.csv want.csv
 sed 's/, "seconds": [0-9.]*//' three/grades.json >json
@@ -86,7 +86,7 @@ cat >want.json <<'END'
 [
 {"student": "anna", "lesson": "02", "file": "02.c", "right": true, "hint": null, "verdict": "right"},
 {"student": "bo b", "lesson": "02", "file": "02.c", "right": true, "hint": null, "verdict": "right"},
-{"student": "bo b", "lesson": null, "file": "99.c", "right": false, "hint": "wrong-name", "verdict": "not graded: answers are called 01.c .. 13.c"},
+{"student": "bo b", "lesson": null, "file": "99.c", "right": false, "hint": "wrong-name", "verdict": "not graded: answers are called 01.c .. 14.c"},
 {"student": "cem", "lesson": "02", "file": "02.c", "right": false, "hint": "NO_TANH", "verdict": "hint: the sum is right, but tanh of it is missing"},
 {"student": "cem", "lesson": "02", "file": "02.C", "right": false, "hint": "wrong-name", "verdict": "not graded: an answer of lesson 2 is called 02.c"},
 {"student": "cem", "lesson": "02", "file": "2.c", "right": false, "hint": "wrong-name", "verdict": "not graded: an answer of lesson 2 is called 02.c"},
@@ -205,13 +205,13 @@ check "its output is shown" grep -q '^unit 0 unit 1' output
 
 # ---- a package for teachers, and one for students
 check "solutions" exits 0 '^solutions of the lessons' lesson solutions for_teachers
-check "of all lessons, with checks and wrong answers" eval 'for f in solution.c check.c wrong.txt; do [ "$(ls for_teachers/[0-9]*/$f | wc -l)" = 13 ] || { echo $f; false; break; }; done'
+check "of all lessons, with checks and wrong answers" eval 'for f in solution.c check.c wrong.txt; do [ "$(ls for_teachers/[0-9]*/$f | wc -l)" = 14 ] || { echo $f; false; break; }; done'
 check "and the answers to the questions" cmp for_teachers/answers.md "$root/lessons/answers.md"
-check "an answer for each question, with right numbers" exits 0 '^65 questions of 13 lessons' python3 "$root/tests/scripts/lesson_answers.py" "$root/lessons"
+check "an answer for each question, with right numbers" exits 0 '^71 questions of 14 lessons' python3 "$root/tests/scripts/lesson_answers.py" "$root/lessons"
 check "one of them is right" exits 0 '^lesson 02: right' lesson run 2 for_teachers/02_rnn_by_hand/solution.c
 check "a package" exits 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" -o -name "answers*" | grep .'
-check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 13 ] || { echo $f; false; break; }; done'
+check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 14 ] || { echo $f; false; break; }; done'
 
 # ---- a custom course
 check "a lesson is begun" exits 0 'fill in a course/02.c' lesson start 2 "a course"
