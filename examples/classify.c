@@ -32,7 +32,7 @@ static const option all_options[] = {
     SETTING("decay", REAL, decay, 1e-2, 0, 10, "weight decay (AdamW)"),
     OTHER("seeds", WHOLE, seeds, 5, 1, 100, "trainings of each network"),
     OTHER("threads", WHOLE, threads, 0, 0, 1024, "threads; 0: all cores"),
-    OTHER("published", TEXT, published, 0, 0, 0, "folder with InceptionTime_accuracy.csv and HC2_accuracy.csv"),
+    OTHER("published", TEXT, published, 0, 0, 0, "folder with InceptionTime_accuracy.csv, HC2_accuracy.csv"),
 };
 static const option_table table = { "usage: classify [OPTION].. FOLDER NAME..\n", all_options,
                                     sizeof all_options / sizeof *all_options, 6 };

@@ -3,7 +3,7 @@
 #:   bench                      compares with PyTorch on the same work, if installed; BENCH_FLAGS=
 #:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
 #:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
-#:   classify                   networks classify time series, beside DTW; CLASSIFY_FLAGS= AEON=folder
+#:   classify                   compares networks and DTW on time series; CLASSIFY_FLAGS= AEON=folder
 #:   bench-stream               measures calls with one token, and onnxruntime from PyPI
 #:   tiers                      checks that the default instruction set is the fastest
 #:   launches                   counts the kernel launches of a GPU step by emulation, and checks their limits

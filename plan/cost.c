@@ -51,7 +51,7 @@ static double far_ms(const weft_plan_cost *c, double tokens)
     return tokens * c->far_ms * fmin(share, 1);
 }
 
-/* Returns the segment of the points between which `rows` lies, and its share of the way into *share. */
+/* Returns the segment of the points that contains `rows`, and its share of the way into *share. */
 static int place_of(const weft_plan_cost *c, double rows, double *share)
 {
     int i = 1;

@@ -4,7 +4,13 @@
 #include "common/mistakes.h"
 #include "lesson.h"
 
-enum { MOST_STEPS = 700, MOST_CLASSES = 5, MOST_LABELS = 40, CASES = 60, LONG_CASES = 6 };
+enum {
+    MOST_STEPS = 700,
+    MOST_CLASSES = 5,
+    MOST_LABELS = 40,
+    CASES = 60,
+    LONG_CASES = 6
+};
 typedef struct {
     int steps, classes, n, labels[MOST_LABELS];
     double score[MOST_STEPS * MOST_CLASSES];
@@ -53,7 +59,8 @@ static void check_collapse(void)
         int n = collapse(steps, path, out);
         for (int way = RIGHT; way <= C_ONCE; way++) {
             int right = collapse_with(way, steps, path, want);
-            bool same = n == right && same_ints(out, want, way == C_BLANKS_COUNTED ? 0 : n);
+            bool same =
+                n == right && same_ints(out, want, way == C_BLANKS_COUNTED ? 0 : n);
             like[way] += same;
             if (way == RIGHT && !same && bad < 0)
                 bad = n;
@@ -68,15 +75,18 @@ static void check_collapse(void)
         if (like[way] == CASES)
             hint("%s", hints[way]);
     if (!bad)
-        hint("collapse finds no label in a path that has one: write the classes that begin "
+        hint("collapse finds no label in a path that has one: write the classes that "
+             "begin "
              "a label to out, and count them");
-    hint("collapse is wrong for %d of %d random paths: merge equal neighbours first, then "
+    hint("collapse is wrong for %d of %d random paths: merge equal neighbours first, "
+         "then "
          "leave out the blanks. 1 1 0 1 2 2 gives 1 1 2",
          CASES - like[RIGHT], CASES);
 }
 
 /* ---- all paths ---- */
-/* Tries each path. Returns the sum of those that collapse to the labels, or the best. */
+/* Tries each path. Returns the sum of those that collapse to the labels, or the best.
+ */
 static reply try_all(const question *q, bool best)
 {
     reply all = { .p = best ? -INFINITY : 0 };
@@ -119,7 +129,8 @@ static double joined(double a, double b, bool best)
 /* Returns from how many states before a path may jump to s: 2, or 1. */
 static int reach(const question *q, int way, int s)
 {
-    bool label = s % 2 && s > 1, equal = label && q->labels[s / 2] == q->labels[s / 2 - 1];
+    bool label = s % 2 && s > 1,
+         equal = label && q->labels[s / 2] == q->labels[s / 2 - 1];
     if (way == L_NO_BLANKS || way == L_NO_JUMP || way == B_NO_JUMP)
         return 1;
     if (way == L_BLANK_JUMP && s > 1 && s % 2 == 0)
@@ -161,14 +172,17 @@ static double end_of(const question *q, int way, int states, bool best)
     double sum = -INFINITY;
     for (int s = 0; s < states; s++) {
         bool label = s == states - 2, blank = s == states - 1;
-        bool counts = way == L_NO_BLANKS                             ? blank :
-                      way == L_END_ANY                               ? true :
-                      q->n && (way == L_END_BLANK || way == B_END_BLANK) ? blank :
-                      q->n && (way == L_END_LABEL || way == B_END_LABEL) ? label :
-                                                                       label || blank;
+        bool counts =
+            way == L_NO_BLANKS                                 ? blank :
+            way == L_END_ANY                                   ? true :
+            q->n && (way == L_END_BLANK || way == B_END_BLANK) ? blank :
+            q->n && (way == L_END_LABEL || way == B_END_LABEL) ? label :
+                                                                 label || blank;
         sum = counts ? joined(sum, last[s], best) : sum;
     }
-    return way == L_NOT_LOG || way == B_NOT_LOG ? exp(sum) : way == L_MINUS ? -sum : sum;
+    return way == L_NOT_LOG || way == B_NOT_LOG ? exp(sum) :
+           way == L_MINUS                       ? -sum :
+                                                  sum;
 }
 
 static double walk(const question *q, int way, bool best)
@@ -185,7 +199,8 @@ static void walk_back(const question *q, int way, int *path)
 {
     int s = 2 * q->n;
     bool blank_only = way == B_END_BLANK, label_only = way == B_END_LABEL;
-    if (q->n && !blank_only && (label_only || table[q->steps][s - 1] > table[q->steps][s]))
+    if (q->n && !blank_only &&
+        (label_only || table[q->steps][s - 1] > table[q->steps][s]))
         s--;
     for (int t = q->steps; t-- > 0;) {
         path[way == B_REVERSED ? q->steps - 1 - t : t] =
@@ -262,15 +277,19 @@ static void hint_of_case(const question *q, const char *name, double got, double
              "-INFINITY",
              name, digits(got), q->steps, labels_of(q));
     if (q->steps > 50)
-        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. Add "
-             "probabilities in logarithms, with the larger one taken out, as in lesson 10",
-             q->steps, q->n, name, digits(got), digits(want));
+        hint(
+            "with %d steps and %d labels, %s is %s, not %s: short cases are right. Add "
+            "probabilities in logarithms, with the larger one taken out, as in lesson "
+            "10",
+            q->steps, q->n, name, digits(got), digits(want));
     if (same((float)got, (float)want) || fabs(got - want) < 1e-5 * (1 + fabs(want)))
-        hint("%s is right to about six digits, not to ten: use double, log and exp", name);
-    hint("with %d steps, %d classes and labels%s, %s is %s, not %s; %d paths collapse to "
+        hint("%s is right to about six digits, not to ten: use double, log and exp",
+             name);
+    hint("with %d steps, %d classes and labels%s, %s is %s, not %s; %d paths collapse "
+         "to "
          "the labels",
-         q->steps, q->classes, q->n ? labels_of(q) : " none", name, digits_unlike(got, want),
-         digits_unlike(want, got), try_all(q, false).n);
+         q->steps, q->classes, q->n ? labels_of(q) : " none", name,
+         digits_unlike(got, want), digits_unlike(want, got), try_all(q, false).n);
 }
 
 static void check_probability(void)
@@ -323,16 +342,18 @@ static void hint_of_path(const question *q, const reply *got, const reply *want)
     while (got->path[t] == want->path[t])
         t++;
     if (want->p == -INFINITY)
-        hint("no path is possible for labels%s in %d steps, but path[%d] is written: it "
-             "must stay as it is",
-             labels_of(q), q->steps, t);
+        hint(
+            "no path is possible for labels%s in %d steps, but path[%d] is written: it "
+            "must stay as it is",
+            labels_of(q), q->steps, t);
     if (got->path[t] == OLD)
         hint("path[%d] is not written: go back from the last state to the first, and "
              "write a class for each step",
              t);
     int n = collapse_with(RIGHT, q->steps, got->path, out);
     if (n != q->n || !same_ints(out, q->labels, n))
-        hint("the path does not collapse to the labels%s: with %d steps, path[%d] is %d, "
+        hint("the path does not collapse to the labels%s: with %d steps, path[%d] is "
+             "%d, "
              "not %d",
              labels_of(q), q->steps, t, got->path[t], want->path[t]);
     hint("the path collapses to the labels%s, but it is not the best: with %d steps, "

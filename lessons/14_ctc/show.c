@@ -84,15 +84,16 @@ static net net_open(void)
 {
     weft *w = lesson_open(14);
     weft_module *m = weft_module_new(w, "net");
-    return (net){ .w = w,
-                  .m = m,
-                  .reads = weft_lstm_new(m, "reads",
-                                         &(weft_rnn_opts){ .input = CLASSES,
-                                                           .hidden = HIDDEN,
-                                                           .bidirectional = true }),
-                  .says = weft_linear_new(
-                      m, "says", &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES }),
-                  .adam = weft_adam_new(m, &(weft_adam_opts){ .lr = .02 }) };
+    return (
+        net){ .w = w,
+              .m = m,
+              .reads = weft_lstm_new(m, "reads",
+                                     &(weft_rnn_opts){ .input = CLASSES,
+                                                       .hidden = HIDDEN,
+                                                       .bidirectional = true }),
+              .says = weft_linear_new(
+                  m, "says", &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES }),
+              .adam = weft_adam_new(m, &(weft_adam_opts){ .lr = .02 }) };
 }
 
 static weft_tensor *logits_of(const net *n, const texts *of)
@@ -125,8 +126,8 @@ static double train(const net *n, int updates)
     return loss;
 }
 
-/* Reads texts: log [steps, classes], the logarithms of the probabilities. Returns weft's
- * sum of the losses. */
+/* Reads texts: log [steps, classes], the logarithms of the probabilities. Returns
+ * weft's sum of the losses. */
 static double read_texts(const net *n, const texts *of, double *log)
 {
     double sum;
@@ -161,12 +162,13 @@ static void judge(const net *n, int update, double loss)
 {
     int right = 0, path[LONGEST], out[LONGEST];
     double sum = read_texts(n, &tests, logs), own = 0;
-    for (int k = 0, row = 0, label = 0; k < tests.n; row += tests.len[k], label += tests.size[k++]) {
+    for (int k = 0, row = 0, label = 0; k < tests.n;
+         row += tests.len[k], label += tests.size[k++]) {
         greedy(tests.len[k], logs + row * CLASSES, path);
         right += collapse(tests.len[k], path, out) == tests.size[k] &&
                  same_labels(out, tests.label + label, tests.size[k]);
-        own -= log_probability(tests.len[k], CLASSES, logs + row * CLASSES, tests.size[k],
-                               tests.label + label);
+        own -= log_probability(tests.len[k], CLASSES, logs + row * CLASSES,
+                               tests.size[k], tests.label + label);
     }
     printf("%6d  %9s  %5d   %s\n", update, update ? digits(loss) : "", right,
            fabs(own - sum) < 1e-9 * fabs(sum) ? "the same" : "not the same");
@@ -207,8 +209,10 @@ void show(void)
     double p = best_path(tests.len[0], CLASSES, logs, tests.size[0], tests.label, path);
     print_path("best", path, tests.len[0]);
     print_path("labels", tests.label, tests.size[0]);
-    printf("the best path has %.0f %% of the probability of all paths of these labels\n",
-           100 * exp(p - log_probability(tests.len[0], CLASSES, logs, tests.size[0], tests.label)));
+    printf(
+        "the best path has %.0f %% of the probability of all paths of these labels\n",
+        100 * exp(p - log_probability(tests.len[0], CLASSES, logs, tests.size[0],
+                                      tests.label)));
     lesson_close(n.w);
 }
 
@@ -224,12 +228,14 @@ void draw(const char *path)
             x[t] = t + 1;
             y[k][t] = round(1e3 * exp(logs[t * CLASSES + k])) / 1e3;
         }
-        curves[k] = (weft_curve){ .name = name[k], .n = tests.len[0], .x = x, .y = y[k] };
+        curves[k] =
+            (weft_curve){ .name = name[k], .n = tests.len[0], .x = x, .y = y[k] };
     }
     const weft_chart chart = {
         .x_label = "step", .left = "probability", .curves = curves, .n = CLASSES
     };
-    if (weft_plot_lines(path, "A network trained with CTC, reading one text", &chart, 1, 0))
+    if (weft_plot_lines(path, "A network trained with CTC, reading one text", &chart, 1,
+                        0))
         printf("%s\n", weft_file_message());
     lesson_close(n.w);
 }
