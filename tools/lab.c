@@ -104,10 +104,11 @@ static const char *describe_load(const lab_run *r, char *text, size_t size)
 /* Writes the page, the record and the report. Returns the record, or NULL after a printed error. */
 static json_t *write_results(lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "", over[64], busy[200];
+    char device[64], date[32], words[256] = "", over[64], busy[200], names[200], left_out[240];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
     snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it", r->asked.seconds);
+    snprintf(left_out, sizeof left_out, "--only left out %s", lab_experiments(~r->asked.leave_out, names));
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
     if (page->costs)
@@ -128,7 +129,7 @@ static json_t *write_results(lab_run *r, const char *command)
     page->target = r->asked.target;
     page->stopped = interrupted        ? "the experiments were interrupted" :
                     is_late(r)         ? over :
-                    r->asked.leave_out ? "--only left an experiment out" :
+                    r->asked.leave_out ? left_out :
                                          NULL;
     page->layer = page->costs ? &r->layer : NULL;
     page->busy = describe_load(r, busy, sizeof busy);

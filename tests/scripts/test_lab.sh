@@ -19,7 +19,7 @@ check "each plan has a predicted time of the layer" is "$(grep -c '"experiment":
 check "it is positive and finite" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
 check "the cost of the layer is cached, or uncertain on a noisy machine" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ] || grep "uncertain and not cached" page.log'
 check "on the page, too" grep -q 'One layer (lstm of 8 units on' a.html
-check "only the requested experiments" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness predicted" ]'
+check "only the requested experiments" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness predicted" ] && grep -q "only left out contamination,adversaries,times,learning,gradients" o.html'
 check "an unknown experiment" exits 2 'only: found "cots"; expected layouts' run --planner order:count=8 --only=cots --out o.html
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
 check "outputs are those of whole sequences" is "$(lines a exactness random | values differ)" 0
