@@ -48,79 +48,69 @@ typedef struct {
 
 static int32_t class_number(problem *p, const char *name)
 {
-    for (int32_t c = 0; c < p->classes; c++)
-        if (!strcmp(p->name[c], name))
-            return c;
-    if (p->classes == MOST_CLASSES || strlen(name) >= sizeof *p->name)
+    int32_t c = 0;
+    while (c < p->classes && strcmp(p->name[c], name))
+        c++;
+    if (c == MOST_CLASSES || strlen(name) >= sizeof *p->name)
         quit(1, "found class \"%.40s\"; expected at most %d classes with short names", name, MOST_CLASSES);
-    snprintf(p->name[p->classes], sizeof *p->name, "%s", name);
-    return p->classes++;
-}
-
-static void *grown(void *old, int64_t bytes)
-{
-    void *new = realloc(old, (size_t)bytes);
-    if (!new)
-        quit(1, "out of memory");
-    return new;
+    if (c == p->classes)
+        snprintf(p->name[p->classes++], sizeof *p->name, "%s", name);
+    return c;
 }
 
 /* Adds a line, "1,2,3:4,5,6:LABEL", with the channels one after the other. */
-static void add_series(problem *p, part *to, char *line, const char *where)
+static void add_series(problem *p, part *to, char *line, const char *path)
 {
     weft_dataset *d = &to->series;
     char *label = strrchr(line, ':'), *at = line, *end;
-    int64_t channels = 0, length = 0, n = 0;
+    int64_t channels = 0, length = 0, n = 0, i = d->n++;
     double *x = memory(strlen(line), sizeof *x);
     if (!label)
-        quit(1, "%s: found no \":\"; expected numbers and a label", where);
+        quit(1, "%s: found no \":\" in \"%.20s\"; expected numbers and a label", path, line);
     for (*label++ = 0; at < label; at = end + 1) {
         x[n++] = strtod(at, &end);
         if (end == at || !isfinite(x[n - 1]) || !strchr(",:", *end))
-            quit(1, "%s: found \"%.20s\"; expected a finite number", where, at);
+            quit(1, "%s: found \"%.20s\"; expected a finite number", path, at);
         if (*end == ',')
             continue;
         length = channels++ ? length : n;
         if (n != length * channels)
-            quit(1, "%s: channel %lld has another length than the first", where, (long long)channels);
+            quit(1, "%s: series %lld: expected channels of one length", path, (long long)d->n);
     }
-    if (p->train.series.n && p->train.series.columns != channels)
-        quit(1, "%s: found %lld channels; expected %lld as before", where, (long long)channels,
-             (long long)p->train.series.columns);
-    int64_t before = d->n ? d->offset[d->n] : 0;
-    d->columns = channels;
-    d->rows = grown(d->rows, (before + length) * channels * (int64_t)sizeof *d->rows);
-    d->len = grown(d->len, (d->n + 1) * (int64_t)sizeof *d->len);
-    d->offset = grown(d->offset, (d->n + 2) * (int64_t)sizeof *d->offset);
-    to->label = grown(to->label, (d->n + 1) * (int64_t)sizeof *to->label);
+    d->columns = p->train.series.columns ? p->train.series.columns : channels;
+    if (d->columns != channels)
+        quit(1, "%s: series %lld: found %lld channels; expected %lld", path, (long long)d->n,
+             (long long)channels, (long long)d->columns);
     for (int64_t t = 0; t < length; t++)
         for (int64_t c = 0; c < channels; c++)
-            d->rows[(before + t) * channels + c] = (weft_real)x[c * length + t];
+            d->rows[(d->offset[i] + t) * channels + c] = (weft_real)x[c * length + t];
     free(x);
-    to->label[d->n] = class_number(p, label);
-    d->len[d->n] = (int32_t)length;
-    d->offset[d->n++] = before;
-    d->offset[d->n] = before + length;
+    to->label[i] = class_number(p, label);
+    d->len[i] = (int32_t)length;
+    d->offset[i + 1] = d->offset[i] + length;
 }
 
 static void read_part(problem *p, part *to, const char *folder, const char *name, const char *kind)
 {
-    char path[4096], where[4200], *line = NULL;
-    size_t room = 0, number = 1;
-    bool data = false;
+    char path[4096], *text = NULL, *rest;
+    size_t room = 0, lines = 1, numbers = 1;
     snprintf(path, sizeof path, "%s/%s/%s_%s.ts", folder, name, name, kind);
     FILE *file = fopen(path, "r");
-    if (!file)
-        quit(1, "%s: %s", path, strerror(errno));
-    for (; getline(&line, &room, file) >= 0; number++) {
-        line[strcspn(line, "\r\n")] = 0;
-        snprintf(where, sizeof where, "%s:%zu", path, number);
-        if (data && *line)
-            add_series(p, to, line, where);
-        data = data || !strncmp(line, "@data", 5);
-    }
-    free(line);
+    if (!file || getdelim(&text, &room, 0, file) < 0)
+        quit(1, "%s: %s", path, file ? "found nothing" : strerror(errno));
     fclose(file);
+    char *data = strstr(text, "@data"), *line = data ? strtok_r(data, "\r\n", &rest) : NULL;
+    for (const char *c = line ? line + strlen(line) + 1 : ""; *c; c++) {
+        lines += *c == '\n';
+        numbers += *c == ',' || *c == ':';
+    }
+    to->series = (weft_dataset){ .len = memory(lines, sizeof *to->series.len),
+                                 .offset = memory(lines + 1, sizeof *to->series.offset),
+                                 .rows = memory(numbers, sizeof *to->series.rows) };
+    to->label = memory(lines, sizeof *to->label);
+    while (line && (line = strtok_r(NULL, "\r\n", &rest)))
+        add_series(p, to, line, path);
+    free(text);
     if (!to->series.n)
         quit(1, "%s: found no series; expected lines after @data", path);
 }
@@ -177,15 +167,17 @@ static void standardise(problem *p)
     const weft_dataset *d = &p->train.series;
     for (int64_t c = 0; c < d->columns; c++) {
         double n = (double)d->offset[d->n], sum = 0, squares = 0;
-        for (int64_t t = 0; t < d->offset[d->n]; t++)
-            sum += d->rows[t * d->columns + c];
-        for (int64_t t = 0; t < d->offset[d->n]; t++)
-            squares += pow(d->rows[t * d->columns + c] - sum / n, 2);
+        for (const weft_real *x = d->rows + c; x < d->rows + d->offset[d->n] * d->columns; x += d->columns) {
+            sum += *x;
+            squares += pow(*x, 2);
+        }
+        double mean = sum / n, deviation = sqrt(fmax(squares / n - mean * mean, DBL_MIN));
         for (int k = 0; k < 2; k++) {
             weft_dataset *both = k ? &p->test.series : &p->train.series;
-            for (int64_t t = 0; t < both->offset[both->n]; t++)
-                both->rows[t * d->columns + c] = (weft_real)((both->rows[t * d->columns + c] - sum / n) /
-                                                             sqrt(squares / n + DBL_MIN));
+            for (int64_t t = 0; t < both->offset[both->n]; t++) {
+                weft_real *x = both->rows + t * d->columns + c;
+                *x = (weft_real)((*x - mean) / deviation);
+            }
         }
     }
 }
@@ -270,20 +262,17 @@ static void train(const net *m, const part *data, const options *o)
 
 static double judge(const net *m, const part *data)
 {
-    enum { CHUNK = 64 };
-    int32_t index[CHUNK];
     double right = 0;
+    int64_t n = data->series.n;
+    int32_t *all = memory((size_t)n, sizeof *all);
+    for (int64_t i = 0; i < n; i++)
+        all[i] = (int32_t)i;
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        for (int64_t from = 0; from < data->series.n; from += CHUNK) {
-            int64_t n = data->series.n - from < CHUNK ? data->series.n - from : CHUNK;
-            for (int64_t i = 0; i < n; i++)
-                index[i] = (int32_t)(from + i);
-            weft_tensor *guess = logits(m, &data->series, index, n);
-            right += weft_item(weft_accuracy(guess, labels(m, data, index, n), NULL).right);
-            weft_clear(m->w);
-        }
+        weft_tensor *guess = logits(m, &data->series, all, n);
+        right = weft_item(weft_accuracy(guess, labels(m, data, all, n), NULL).right);
     }
-    return right / (double)data->series.n;
+    free(all);
+    return right / (double)n;
 }
 
 /* Prints the mean and the deviation of the accuracy over seeds, in percent. */
@@ -308,28 +297,25 @@ static void run_network(network kind, const problem *p, const options *o)
 /* Prints the published accuracy of a method with the archive's own division, column 0 of its file. */
 static void print_published(const char *folder, const char *method, const char *name)
 {
-    char file[64], *line = NULL;
+    char text[64], *line = NULL;
     size_t room = 0, n = strlen(name);
-    double accuracy = NAN;
-    snprintf(file, sizeof file, "%s_accuracy.csv", method);
-    FILE *in = folder ? fopen(path_in(folder, file), "r") : NULL;
-    if (folder && !in)
-        quit(1, "%s: %s", path_in(folder, file), strerror(errno));
-    while (in && getline(&line, &room, in) >= 0)
+    snprintf(text, sizeof text, "%s_accuracy.csv", method);
+    const char *path = folder ? path_in(folder, text) : "/dev/null";
+    FILE *in = fopen(path, "r");
+    if (!in)
+        quit(1, "%s: %s", path, strerror(errno));
+    snprintf(text, sizeof text, "-");
+    while (getline(&line, &room, in) >= 0)
         if (!strncmp(line, name, n) && line[n] == ',')
-            accuracy = 100 * strtod(line + n + 1, NULL);
+            snprintf(text, sizeof text, "%.1f", 100 * strtod(line + n + 1, NULL));
     free(line);
-    if (in)
-        fclose(in);
-    if (isnan(accuracy))
-        printf("  %13s", "-");
-    else
-        printf("  %13.1f", accuracy);
+    fclose(in);
+    printf("  %13s", text);
 }
 
 static void run_problem(const char *folder, const char *name, const options *o)
 {
-    problem p = { 0 };
+    problem p = { 0 };                           /* its memory lives until the program ends */
     read_part(&p, &p.train, folder, name, "TRAIN");
     read_part(&p, &p.test, folder, name, "TEST");
     int32_t least = INT32_MAX, most = 0;
@@ -349,11 +335,6 @@ static void run_problem(const char *folder, const char *name, const options *o)
     print_published(o->published, "InceptionTime", name);
     print_published(o->published, "HC2", name);
     putchar('\n');
-    for (int k = 0; k < 2; k++) {
-        part *to = k ? &p.test : &p.train;
-        weft_dataset_free(&to->series);
-        free(to->label);
-    }
 }
 
 int main(int argc, char **argv)
