@@ -253,7 +253,8 @@ static void ask(question *q, int i, bool is_long)
 
 static bool same(double a, double b)
 {
-    return a == b || fabs(a - b) <= 1e-10 * (1 + fabs(b));
+    return a == b ||
+           (isfinite(a) && isfinite(b) && fabs(a - b) <= 1e-10 * (1 + fabs(b)));
 }
 
 static const char *labels_of(const question *q)
@@ -272,6 +273,11 @@ static void hint_of_case(const question *q, const char *name, double got, double
         hint("%s is NaN with %d steps and labels%s: if both of two logarithms are "
              "-INFINITY, their difference is NaN. Their sum is then -INFINITY",
              name, q->steps, labels_of(q));
+    if (want == -INFINITY && got < -1e6)
+        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, not "
+             "a "
+             "large number below 0",
+             name, digits(got));
     if (want == -INFINITY)
         hint("%s is %s with %d steps and labels%s, but no path is possible: return "
              "-INFINITY",
@@ -382,7 +388,8 @@ static void check_best(void)
             worst = q, worst_got = got, worst_want = want;
         for (int way = B_SUM; !is_long && way <= B_NOT_LOG; way++) {
             want = best_with(&q, way);
-            like[way] += same_path(&q, &got, &want);
+            like[way] += way == B_GREEDY ? same_ints(got.path, want.path, q.steps) :
+                                           same_path(&q, &got, &want);
         }
     }
     if (!wrong)

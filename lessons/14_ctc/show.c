@@ -1,4 +1,4 @@
-/* Lesson 14: lists all paths of two labels, and trains a network that reads digits of
+/* Lesson 14: lists all paths of two labels, and trains a network that reads letters of
  * unknown duration. */
 #include "weft_plot.h"
 #include "weft_sequence.h"

@@ -160,7 +160,7 @@ static const char *formatted(double x, int n)
     static int turn;
     char *to = text[turn++ % 8];
     snprintf(to, sizeof text[0], fabs(x) > 1e290 ? "never written" : "%.*g", n, x);
-    return isnan(x) ? "nan" : to;
+    return isnan(x) ? "nan" : isinf(x) ? (x < 0 ? "-INFINITY" : "INFINITY") : to;
 }
 
 const char *digits(double x) { return formatted(fabs(x) < 1e-12 ? 0 : x, 4); }

@@ -1,4 +1,4 @@
-/* test_windows.c - tests windows over tokens, every n-th token, repeated tokens and pooling over windows
+/* test_token_windows.c - tests windows over tokens, every n-th token, repeated tokens and pooling over windows
  * against plain loops, with neighbours of NaN, and in every layout. */
 #include "tests/check.h"
 #include "core/ragged.h"
@@ -23,7 +23,7 @@ static weft_real token(int s, int64_t t, int f)
     return t < 0 || t >= lens[s] ? 0 : rows[(first + t) * F + f];
 }
 
-TABLE_TEST(windows, window_matches_plain_loops)
+TABLE_TEST(token_windows, window_matches_plain_loops)
 {
     static const int64_t cases[][3] = { { 3, 1, -2 }, { 3, 1, -1 }, { 2, 3, 0 },
                                         { 4, 2, -4 }, { 1, 1, 5 },  { 9, 1, -8 } };
@@ -45,7 +45,7 @@ TABLE_TEST(windows, window_matches_plain_loops)
 }
 
 /* A batch keeps its index arrays, so a second call with the same numbers gathers by the same one. */
-CPU_TEST(windows, index_is_kept_for_the_batch)
+CPU_TEST(token_windows, index_is_kept_for_the_batch)
 {
     weft_tensor *x = input(w, WEFT_CONCAT), *other = weft_ragged(w, rows, 1, &all);
     weft_tokens_window(x, 3, 1, -1);
@@ -61,7 +61,7 @@ CPU_TEST(windows, index_is_kept_for_the_batch)
     cr_assert(x->f.batch->windows == both, "a rewind ends newer index arrays");
 }
 
-TABLE_TEST(windows, every_of_repeat_is_the_identity)
+TABLE_TEST(token_windows, every_of_repeat_is_the_identity)
 {
     for (int n = 1; n < 6; n++)
         for (int ints = 0; ints < 2; ints++) {
@@ -81,7 +81,7 @@ TABLE_TEST(windows, every_of_repeat_is_the_identity)
         }
 }
 
-TABLE_TEST(windows, every_takes_the_first_token_of_each_n)
+TABLE_TEST(token_windows, every_takes_the_first_token_of_each_n)
 {
     for (int n = 1; n < 9; n++) {
         weft_tensor *y = weft_tokens_every(input(w, WEFT_PACKED), n);
@@ -95,7 +95,7 @@ TABLE_TEST(windows, every_takes_the_first_token_of_each_n)
     }
 }
 
-TABLE_TEST(windows, pool_matches_plain_loops)
+TABLE_TEST(token_windows, pool_matches_plain_loops)
 {
     for (int width = 1; width < 5; width++)
         for (int stride = 1; stride < 5; stride++)
@@ -118,7 +118,7 @@ TABLE_TEST(windows, pool_matches_plain_loops)
 }
 
 /* A NaN or an infinity of one sequence reaches no other sequence, forward or backward. */
-TABLE_TEST(windows, nan_of_a_neighbour_changes_no_bit, .init = unchecked)
+TABLE_TEST(token_windows, nan_of_a_neighbour_changes_no_bit, .init = unchecked)
 {
     static weft_real value[2][2000];
     int64_t n = 0;
@@ -148,7 +148,7 @@ TABLE_TEST(windows, nan_of_a_neighbour_changes_no_bit, .init = unchecked)
     same_bits("beside NaN", value[1], value[0], n);
 }
 
-CPU_TEST(windows, bad_arguments_are_reported)
+CPU_TEST(token_windows, bad_arguments_are_reported)
 {
     weft_tensor *x = input(w, WEFT_CONCAT), *plain = weft_plain(x);
     weft_tokens_window(plain, 2, 1, 0);
