@@ -204,7 +204,10 @@ class Caller:
         status = isinstance(self.result, c_ast.TypeDecl) and named(self.result) == "weft_status"
         opens = isinstance(self.result, c_ast.PtrDecl) and self.name == "weft_open"
         lines = [f"{t} filled{i} = {{ 0 }};" for i, t in enumerate(self.filled, 1)] + ["(void)s;"]
-        lines.append(f"s->status = {call};" if status else f"weft_close({call});" if opens else f"(void){call};")
+        of = named(self.result) if isinstance(self.result, c_ast.TypeDecl) else None
+        owned = any(f.name == f"{of}_free" for f in self.headers.functions)
+        lines.append(f"s->status = {call};" if status else f"weft_close({call});" if opens else
+                     f"{of} got = {call};\n    {of}_free(&got);" if owned else f"(void){call};")
         lines += [f"{t}_free(&filled{i});" for i, t in enumerate(self.filled, 1)]
         return f"static void call_{self.name}(slots *s)\n{{\n    " + "\n    ".join(lines) + "\n}\n"
 
