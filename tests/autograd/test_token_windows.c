@@ -1,5 +1,5 @@
-/* test_token_windows.c - tests windows over tokens, every n-th token, repeated tokens and pooling over windows
- * against plain loops, with neighbours of NaN, and in every layout. */
+/* test_token_windows.c - tests windows over tokens, every n-th token, repeated tokens and pooling over
+ * windows against plain loops, with neighbours of NaN, and in every layout. */
 #include "tests/check.h"
 #include "core/ragged.h"
 
