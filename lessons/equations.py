@@ -4,7 +4,7 @@ on with a sign +. After four blanks comes another equation or a remark, after a 
 import re
 from html import escape
 
-WORDS = '''tanh sigmoid exp log max LSTM score weight context time bytes FLOPs norm most ms far token tokens piece pieces batch batches length'''.split()
+WORDS = '''tanh sigmoid exp log max LSTM score weight context time bytes FLOPs norm most ms far token tokens piece pieces batch batches length pair'''.split()
 TOKEN = re.compile(r" *(<=|\d+|[A-Za-z]+|[-+*/^_(){}=,.'])")
 MORE = '<mspace width="2.5em"/>'         # before a line that goes on
 SIGNS = {'-': '&#8722;', '*': '&#8727;', '.': '&#8901;', '<=': '&#8804;', '+': '+', '=': '=', ',': ','}
