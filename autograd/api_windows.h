@@ -25,8 +25,8 @@ WEFT_API weft_tensor *weft_tokens_every(weft_tensor *x, int64_t n);
 /* Copies each token n times, reals or ints: 1 1 2 2. weft_tokens_every of the result gives x.
  * Errors: n below 1; 2^31 tokens or more. Like torch.repeat_interleave. */
 WEFT_API weft_tensor *weft_tokens_repeat(weft_tensor *x, int64_t n);
-/* Pools windows of `width` tokens: row t gets the sum, mean or largest of the tokens t * stride ..
- * t * stride + width - 1 that exist, elementwise. A sequence gets ceil(length / stride) rows, so no
+/* Reduces windows of `width` tokens: row t gets the sum, mean or largest of the tokens t * stride
+ * .. t * stride + width - 1 that exist, elementwise. A sequence gets ceil(length / stride) rows, so no
  * token is lost if stride is at most width. Errors: another pooling; width or stride below 1; a
  * mean of ints. Like torch.nn.MaxPool1d and AvgPool1d with ceil_mode=True. */
 WEFT_API weft_tensor *weft_tokens_pool(weft_tensor *x, int64_t width, int64_t stride,
