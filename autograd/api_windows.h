@@ -26,8 +26,8 @@ WEFT_API weft_tensor *weft_tokens_every(weft_tensor *x, int64_t n);
  * Errors: n below 1; 2^31 tokens or more. Like torch.repeat_interleave. */
 WEFT_API weft_tensor *weft_tokens_repeat(weft_tensor *x, int64_t n);
 /* Reduces windows of `width` tokens: row t gets the sum, mean or largest of the tokens t * stride
- * .. t * stride + width - 1 that exist, elementwise. A sequence gets ceil(length / stride) rows, so no
- * token is lost if stride is at most width. Errors: another pooling; width or stride below 1; a
+ * .. t * stride + width - 1 that exist, elementwise. A sequence gets ceil(length / stride) rows, so
+ * no token is lost if stride is at most width. Errors: another pooling; width or stride below 1; a
  * mean of ints. Like torch.nn.MaxPool1d and AvgPool1d with ceil_mode=True. */
 WEFT_API weft_tensor *weft_tokens_pool(weft_tensor *x, int64_t width, int64_t stride,
                                        weft_pooling how);
