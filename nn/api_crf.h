@@ -16,7 +16,7 @@ extern "C" {
  * Its probability is exp(score) / Z, where Z is the sum over all paths. Lafferty et al. 2001. */
 typedef struct weft_crf weft_crf;
 typedef struct {
-    int64_t tags;                    /* number of tags; required */
+    int64_t tags;                    /* number of tags, 1 .. 46340; required */
 } weft_crf_opts;
 /* Makes the parameters start_transitions [tags], end_transitions [tags] and transitions [tags,
  * tags], uniform in +-0.1, below a new module of m. transitions[i, j] belongs to tag j after tag i.

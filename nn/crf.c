@@ -19,7 +19,11 @@ weft_crf *weft_crf_new(weft_module *parent, const char *name, const weft_crf_opt
     if (!WEFT__SIZES(parent, "crf", name, opts, { "tags", opts ? opts->tags : 0 }))
         return &inert;
     const weft_init init = { WEFT_INIT_UNIFORM, -.1, .1 };
-    const int64_t K = opts->tags;
+    const int64_t K = opts->tags, most = 46340; /* so that a pair of tags is an int */
+    if (K > most)
+        return weft__fail(parent->w, WEFT_EARG, "crf \"%.80s\": %lld tags; expected at most %lld", name,
+                          (long long)K, (long long)most),
+               &inert;
     weft_module *m = weft_submodule_new(parent, name);
     weft_crf *c = weft__layer(m, sizeof *c);
     if (!c)
@@ -193,7 +197,9 @@ static bool best_path(const weft_call *c, const real *x, int64_t tokens, double 
                      (t == tokens - 1 ? (double)end[j] : 0);
             sound = sound && now[j] == now[j];
         }
-        swap = now, now = past, past = swap;
+        swap = now;
+        now = past;
+        past = swap;
     }
     int32_t best = 0;
     for (int64_t j = 1; j < K; j++)

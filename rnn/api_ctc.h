@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 /* ---- connectionist temporal classification ---- *
- * A path chooses a class at each step. Its labels are its classes without repetitions and then
- * without blanks: with blank 0 the path 0 3 3 0 3 means the labels 3 3. So m labels of which r
- * equal their predecessor need m + r steps. Graves et al. 2006. */
+ * A path chooses a class at each step. To get its labels, merge equal neighbours, then remove the
+ * blanks: with blank 0 the path 0 3 3 0 3 means the labels 3 3. So m labels need m + r steps if r
+ * of them equal the label before. Graves et al. 2006. */
 typedef struct {
     int32_t      blank;              /* class of the blank, 0 .. classes - 1 */
     /* A sequence with too few steps for its labels has loss 0 and weight 0; false: it is an error.
@@ -24,8 +24,8 @@ typedef struct {
 } weft_ctc_opts;
 /* Sums -log p(labels | logits) over the sequences, p being the sum over all paths that mean the
  * labels. Its weight is the number of sequences, or the sum of the mask. logits: reals, ragged [N,
- * classes]; weft applies the softmax. labels: ints, ragged [M], as many sequences as logits, of
- * lengths of their own. Sequences may be without labels (all blanks) or without steps (loss 0).
+ * classes]; weft applies the softmax. labels: ints, ragged [M], with the same number of sequences
+ * and other lengths. Sequences may be without labels (all blanks) or without steps (loss 0).
  * Computed with logarithms, so that nothing underflows. If no path is possible because of logits of
  * -inf, the loss is infinite and the gradient 0. Second derivatives run step by step in operators:
  * slow for long sequences. Unlike reduction="mean" in PyTorch, nothing is divided by the number of

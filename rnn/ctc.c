@@ -182,6 +182,9 @@ static weft_tensor *emissions(weft_tensor *log_p, const label_run *run, int64_t 
     weft *w = log_p->w;
     const struct weft__rows *rows = weft__rows_of(log_p->f.batch, &log_p->f);
     const int64_t N = log_p->f.size[0], C = log_p->f.size[1];
+    if (N * C > INT32_MAX)
+        return weft__failed(log_p, WEFT_ESHAPE, "ctc",
+                            "second derivatives: expected fewer than 2^31 logits; use fewer sequences");
     int32_t *at = weft__take(w, WEFT__ARENA_CALLS, (N * 2 * pairs + 1) * (int64_t)sizeof *at);
     if (!rows || !at || w->status)
         return &w->nil;

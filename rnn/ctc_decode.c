@@ -1,11 +1,10 @@
-/* ctc_decode.c - paths of CTC on the host: greedy decoding, and the best path of given labels. */
+/* ctc_decode.c - greedy decoding of CTC on the host. */
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/api_op.h"
 #include "autograd/fused.h"
 #include "rnn/api_ctc.h"
 
-/* ---- greedy ---- */
 static bool logits_are_usable(weft *w, const weft_tensor *x, int32_t blank)
 {
     const char *error = weft__handle_error(w, x);

@@ -46,12 +46,14 @@ WEFT__BOTH bool ctc_fits(const weft__ctc *c, int64_t s, const int32_t *step, con
     int64_t need = label[s + 1] - label[s], steps = step[s + 1] - step[s];
     for (int64_t i = label[s]; i < label[s + 1]; i++) {
         const int32_t v = c->labels[i];
-        f->row = i, f->value = v, f->below = v == c->blank ? (int64_t)WEFT__IS_BLANK : c->classes;
+        const ctc_fault label_fault = { i, v, v == c->blank ? (int64_t)WEFT__IS_BLANK : c->classes };
+        *f = label_fault;
         if (v < 0 || v >= c->classes || v == c->blank)
             return false;
         need += i > label[s] && v == c->labels[i - 1];
     }
-    f->row = s, f->value = need, f->below = WEFT__NO_FIT;
+    const ctc_fault no_fit = { s, need, WEFT__NO_FIT };
+    *f = no_fit;
     return need <= steps;
 }
 
@@ -159,8 +161,10 @@ WEFT__BOTH void ctc_gradient(const ctc_part *p, real g, real *dx, bool add)
         const real *x = p->x + t * C, *row = p->alpha + t * 2 * n;
         real *to = dx + t * C, high = CTC_NEVER, blanks = 0;
         ctc_retreat(p, t, after);
-        for (int64_t j = 0; j < 2 * n; j++)
-            both[j] = row[j] + after[j], high = ctc_larger(both[j], high);
+        for (int64_t j = 0; j < 2 * n; j++) {
+            both[j] = row[j] + after[j];
+            high = ctc_larger(both[j], high);
+        }
         const bool some = ctc_shares(2 * n, both, high);
         for (int64_t k = 0; k < C; k++)
             to[k] = (add ? to[k] : 0) + (some ? g * exp(x[k] - p->lse[t]) : 0);

@@ -23,8 +23,10 @@ WEFT__BOTH void rectify(double b2, double t, double correction, rule *r)
         double share = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
         r->rate = (real)((double)r->rate * sqrt(share * correction));
         r->root = 1;
-    } else
-        r->root = 0, r->eps = 1;
+    } else {
+        r->root = 0;
+        r->eps = 1;
+    }
 }
 WEFT__BOTH rule rule_of(const weft__update *u, const weft__guard *g)
 {

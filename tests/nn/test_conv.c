@@ -80,7 +80,7 @@ static int64_t compute(const weft_conv_opts *o, int threads, weft_layout layout,
     return n;
 }
 
-/* Each sequence alone, on one thread, has the bits that it has in a batch in any layout, beside NaN. */
+/* A sequence has the same bits alone on one thread, and in a batch of any layout with a neighbour of NaN. */
 Test(conv, sequences_have_the_same_bits_in_any_batch, .init = unchecked)
 {
     static const int32_t lens[] = { 3, 0, LONG, 1, 7, 5 };

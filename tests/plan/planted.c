@@ -35,7 +35,7 @@ static timings true_times(bool attention)
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
 
-/* Returns what is wrong with the fit of true times, or NULL. */
+/* Returns the fault of a fit to true times, or NULL. */
 static const char *check_fit(const timings *t)
 {
     layer_cost l;

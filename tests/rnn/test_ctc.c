@@ -1,5 +1,5 @@
-/* test_ctc.c - tests CTC against all paths, PyTorch's numbers and warp-ctc's, and what it promises about
- * infinite and NaN logits, masks and company. */
+/* test_ctc.c - tests CTC against all paths, PyTorch's numbers and warp-ctc's, and tests infinite
+ * and NaN logits, masks and company. */
 #include "tests/check.h"
 
 enum { CLASSES = 5 };
@@ -179,7 +179,7 @@ TABLE_TEST(ctc, is_exact_for_many_labels_and_steps, .timeout = 120)
                          -.013320481 });
 }
 
-/* ---- what a sequence sees ---- */
+/* ---- neighbours of a sequence ---- */
 /* Losses and gradients of one sequence alone, and in the batch, have the same bits. */
 TABLE_TEST(ctc, gives_the_same_bits_in_any_company)
 {

@@ -103,9 +103,13 @@ static void adjust(const bench *b, weft_plan_cost *c)
     for (int i = 0; i < FITTED; i++)
         ratio[i] = ratio_of(b, i, c);
     double by = quantile(ratio, FITTED, .5);
-    for (int k = 0; k < c->points; k++)
-        c->step_ms[k] *= by, c->start_ms[k] *= by;
-    c->token_ms *= by, c->batch_ms *= by, c->far_ms *= by, c->pair_ms *= by;
+    double *const rest[] = { &c->token_ms, &c->batch_ms, &c->far_ms, &c->pair_ms };
+    for (int k = 0; k < c->points; k++) {
+        c->step_ms[k] *= by;
+        c->start_ms[k] *= by;
+    }
+    for (int k = 0; k < 4; k++)
+        *rest[k] *= by;
 }
 
 /* Returns the largest error of the other plans. About nine of ten plans have a smaller one. */

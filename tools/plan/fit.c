@@ -56,8 +56,11 @@ static void fit_pairs(const timings *t, weft_plan_cost *c)
     for (int k = 0; k < COST_POINTS; k++) {
         fit_line(t, k, &ms, start + k);
         double one = 1 / fmax(ms, 1e-9), length = one * (double)t->point[k][0].each;
-        xx += one * one, xy += one * length, yy += length * length;
-        x += one, y += length;
+        xx += one * one;
+        xy += one * length;
+        yy += length * length;
+        x += one;
+        y += length;
     }
     double under = xx * yy - xy * xy;
     c->token_ms = fmax((x * yy - y * xy) / under, 0);
