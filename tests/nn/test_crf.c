@@ -108,6 +108,9 @@ REF_TEST(crf, refuses_what_does_not_fit, .init = unchecked)
     weft_tensor *x = weft_ragged(w, f.x, K, &lengths);
     FAILS_AT(w, weft_crf_loss(f.c, x, weft_ints(w, tags, WEFT_SHAPE(N))), WEFT_ESHAPE, "of the batch");
     FAILS_AT(w, weft_crf_best(f.c, weft_ragged(w, f.x, 2, &lengths)), WEFT_ESHAPE, "ragged [N, 3]");
+    weft_crf_new(weft_module_new(w, "large"), "crf", &(weft_crf_opts){ .tags = 46341 });
+    cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "46341 tags; expected at most 46340"));
+    weft_recover(w);
     f.x[4] = (weft_real)NAN;
     FAILS_AT(w, weft_crf_best(f.c, weft_ragged(w, f.x, K, &lengths)), WEFT_ENUMERIC, "sequence 0");
 }
