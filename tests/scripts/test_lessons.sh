@@ -11,7 +11,6 @@ check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson a
 
 # ---- invalid answers to lesson 2, within a time limit that is enough for a correct one
 export SECONDS_EACH=2
-[ "${V:-}" != dasan ] || slow='\|it does not end'
 mkdir -p class/right
 cp "$root/lessons/02_rnn_by_hand/solution.c" class/right/02.c
 answer() {                              # NAME CODE: CODE is the body of step
@@ -44,7 +43,7 @@ gets leaves3   'it exits with status 3 before the end of the check' '_exit(3);'
 gets claims    'it exits with status 0 before the end of the check' 'puts("right"); exit(0);'
 gets hints     'it exits with status 1 before the end of the check' 'puts("hint: all is well"); exit(1);'
 gets chatters  'hint: ' 'printf("right"); fflush(stdout);'
-gets memory    "it needs too much memory${slow:-}" 'while (malloc(1 << 28)) ;'
+SECONDS_EACH=20 gets memory 'it needs too much memory' 'while (malloc(1 << 28)) ;'
 gets huge      'it needs too much memory' 'char *volatile p = malloc((size_t)1 << 62); if (p) p[0] = 1;'
 gets forks     'it starts another process' 'for (;;) fork();'
 gets shell     'it starts another process' 'if (system("ls")) exit(1);'
