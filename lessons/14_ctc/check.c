@@ -76,11 +76,9 @@ static void check_collapse(void)
             hint("%s", hints[way]);
     if (!bad)
         hint("collapse finds no label in a path that has one: write the classes that "
-             "begin "
-             "a label to out, and count them");
+             "begin a label to out, and count them");
     hint("collapse is wrong for %d of %d random paths: merge equal neighbours first, "
-         "then "
-         "leave out the blanks. 1 1 0 1 2 2 gives 1 1 2",
+         "then leave out the blanks. 1 1 0 1 2 2 gives 1 1 2",
          CASES - like[RIGHT], CASES);
 }
 
@@ -251,17 +249,13 @@ static void ask(question *q, int i, bool is_long)
     }
 }
 
-static bool same(double a, double b)
-{
-    return a == b ||
-           (isfinite(a) && isfinite(b) && fabs(a - b) <= 1e-10 * (1 + fabs(b)));
-}
+static bool same(double a, double b) { return near(&a, &b, 1, 1e-10); }
 
 static const char *labels_of(const question *q)
 {
     static char text[4 * MOST_LABELS];
     int size = 0;
-    text[0] = 0;
+    snprintf(text, sizeof text, " none");
     for (int k = 0; k < q->n; k++)
         size += snprintf(text + size, sizeof text - (size_t)size, " %d", q->labels[k]);
     return text;
@@ -274,28 +268,25 @@ static void hint_of_case(const question *q, const char *name, double got, double
              "-INFINITY, their difference is NaN. Their sum is then -INFINITY",
              name, q->steps, labels_of(q));
     if (want == -INFINITY && got < -1e6)
-        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, not "
-             "a "
-             "large number below 0",
+        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, "
+             "not a large number below 0",
              name, digits(got));
     if (want == -INFINITY)
         hint("%s is %s with %d steps and labels%s, but no path is possible: return "
              "-INFINITY",
              name, digits(got), q->steps, labels_of(q));
     if (q->steps > 50)
-        hint(
-            "with %d steps and %d labels, %s is %s, not %s: short cases are right. Add "
-            "probabilities in logarithms, with the larger one taken out, as in lesson "
-            "10",
-            q->steps, q->n, name, digits(got), digits(want));
+        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. "
+             "Add probabilities in logarithms, with the larger one taken out, as in "
+             "lesson 10",
+             q->steps, q->n, name, digits(got), digits(want));
     if (same((float)got, (float)want) || fabs(got - want) < 1e-5 * (1 + fabs(want)))
         hint("%s is right to about six digits, not to ten: use double, log and exp",
              name);
-    hint("with %d steps, %d classes and labels%s, %s is %s, not %s; %d paths collapse "
-         "to "
-         "the labels",
-         q->steps, q->classes, q->n ? labels_of(q) : " none", name,
-         digits_unlike(got, want), digits_unlike(want, got), try_all(q, false).n);
+    hint("with %d steps, %d classes and labels%s, %s is %s, not %s; number of paths "
+         "that collapse to the labels: %d",
+         q->steps, q->classes, labels_of(q), name, digits_unlike(got, want),
+         digits_unlike(want, got), try_all(q, false).n);
 }
 
 static void check_probability(void)
@@ -317,8 +308,8 @@ static void check_probability(void)
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("log_probability is always 0: walk over the states, step by step, and add "
-             "the probabilities of the paths");
+        hint("log_probability is always 0: walk over the states, step by step, and "
+             "add the probabilities of the paths");
     for (int way = L_ONLY_BEST; way <= L_TURNED; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
@@ -348,10 +339,9 @@ static void hint_of_path(const question *q, const reply *got, const reply *want)
     while (got->path[t] == want->path[t])
         t++;
     if (want->p == -INFINITY)
-        hint(
-            "no path is possible for labels%s in %d steps, but path[%d] is written: it "
-            "must stay as it is",
-            labels_of(q), q->steps, t);
+        hint("no path is possible for labels%s in %d steps, but path[%d] is written: "
+             "it must stay as it is",
+             labels_of(q), q->steps, t);
     if (got->path[t] == OLD)
         hint("path[%d] is not written: go back from the last state to the first, and "
              "write a class for each step",
@@ -359,8 +349,7 @@ static void hint_of_path(const question *q, const reply *got, const reply *want)
     int n = collapse_with(RIGHT, q->steps, got->path, out);
     if (n != q->n || !same_ints(out, q->labels, n))
         hint("the path does not collapse to the labels%s: with %d steps, path[%d] is "
-             "%d, "
-             "not %d",
+             "%d, not %d",
              labels_of(q), q->steps, t, got->path[t], want->path[t]);
     hint("the path collapses to the labels%s, but it is not the best: with %d steps, "
          "path[%d] is %d, not %d",
@@ -395,8 +384,8 @@ static void check_best(void)
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("best_path always returns 0: walk as in log_probability, with the largest "
-             "instead of the sum");
+        hint("best_path always returns 0: walk as in log_probability, with the "
+             "largest instead of the sum");
     for (int way = B_SUM; way <= B_NOT_LOG; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);

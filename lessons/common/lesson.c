@@ -57,7 +57,8 @@ _Noreturn void hint(const char *format, ...)
 bool near(const double *got, const double *want, int n, double tolerance)
 {
     for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
+        if (isinf(want[i]) ? got[i] != want[i] :
+                             !(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
             return false;
     return true;
 }

@@ -22,7 +22,8 @@ void remember(void) __attribute__((weak));
 /* ---- for check.c ---- */
 /* Prints a hint for the student, and ends the program. */
 _Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns whether |got[i] - want[i]| <= tolerance (1 + |want[i]|) for all i. NaN is not near. */
+/* Returns whether |got[i] - want[i]| <= tolerance (1 + |want[i]|) for all i. NaN is not near, and only an
+ * equal infinity is near to an infinity. */
 bool near(const double *got, const double *want, int n, double tolerance);
 /* Compares one number, with tolerance 1e-12. */
 bool is(double got, double want);
