@@ -197,6 +197,7 @@ check "a device that follows tokens takes what is drawn" eval 'explain cpu.json 
 check "one that follows steps takes another" eval 'explain gpu.json >gpu.out && grep -q "Time follows steps" gpu.out && grep -q "^Take sorted" gpu.out'
 check "each by its name" eval 'grep -q "^made-up CPU: milliseconds" cpu.out && grep -q "^made-up GPU: milliseconds" gpu.out'
 export XDG_CACHE_HOME=$PWD/cache
+check "plans with other numbers of updates" eval '"$weft" plan --explain --costs cpu.json mixed random:count=8 fold >few.out && grep -q "makes 1 update in a pass; random:count=8 makes .* about the same tokens" few.out && ! grep -q "same tokens" cpu.out'
 check "the cost of a layer is measured" eval '"$weft" plan --explain=gru:16 mixed order:count=8 >one.out 2>uncertain && grep -q "^gru of 16 units on .*, 1 thread: milliseconds" one.out'
 check "and cached, or reported as uncertain" eval 'kept=$(find cache/weft/costs -name "*.json"); [ -n "$kept" ] || grep -q "uncertain and not cached" uncertain'
 kept=$(find cache/weft/costs -name "*.json" 2>/dev/null)

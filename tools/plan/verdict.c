@@ -83,17 +83,34 @@ static void say_why(verdict *v)
                  v->tied, v->chosen == v->fastest ? "it" : v->plan[v->fastest].made->text, most);
 }
 
+/* Says how many updates the chosen plan makes, and warns if another plan makes more than twice as many. */
+static void say_updates(const verdict *v, char *text, size_t size)
+{
+    int64_t own = v->plan[v->chosen].made->plan.batches, most = own;
+    int other = v->chosen;
+    for (int i = 0; i < v->n; i++)
+        if (v->plan[i].made->plan.batches > most)
+            most = v->plan[other = i].made->plan.batches;
+    int n = snprintf(text, size, "It makes %lld update%s in a pass", (long long)own, own == 1 ? "" : "s");
+    if (most > 2 * own)
+        snprintf(text + n, size - (size_t)n,
+                 "; %.100s makes %lld. Larger batches learn more slowly per pass, so compare plans with "
+                 "about the same tokens in a batch (rows=, count=)",
+                 v->plan[other].made->text, (long long)most);
+}
+
 static void say_cost(verdict *v)
 {
     const judged_plan *j = v->plan + v->chosen;
-    char *to = v->cost, ms[120] = "";
+    char *to = v->cost, ms[120] = "", updates[320];
+    say_updates(v, updates, sizeof updates);
     if (v->basis != VERDICT_BY_CELLS)
         snprintf(ms, sizeof ms, "A pass takes %.1f ms (%.1f to %.1f)%s. ", j->ms, j->low, j->high,
                  v->basis == VERDICT_BY_COSTS ? ", predicted" : "");
     snprintf(to, sizeof v->cost,
              "%sThe largest batch has %lld cells (rows times steps); the activations of a layer are in "
-             "proportion to them. %s (disturbance of gradients %.3f; 0: like sequences drawn at random).",
-             ms, (long long)j->memory, main_disturbance(&j->by), j->by.sum);
+             "proportion to them. %s. %s (disturbance of gradients %.3f; 0: like sequences drawn at random).",
+             ms, (long long)j->memory, updates, main_disturbance(&j->by), j->by.sum);
 }
 
 static void say_sure(verdict *v, const layer_cost *costs)

@@ -24,7 +24,7 @@ typedef struct {
     int n, chosen, fastest, tied;
     double error;
     judged_plan *plan;
-    char why[400], cost[400], sure[500];
+    char why[400], cost[800], sure[500];
 } verdict;
 
 /* Judges n plans, whose made, ms, low and high are set. VERDICT_BY_COSTS needs costs; they predict each ms
