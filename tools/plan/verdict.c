@@ -83,7 +83,7 @@ static void say_why(verdict *v)
                  v->tied, v->chosen == v->fastest ? "it" : v->plan[v->fastest].made->text, most);
 }
 
-/* Says how many updates the chosen plan makes, and warns if another plan makes more than double that number. */
+/* Prints the number of updates of the chosen plan, and warns if another plan makes more than double that. */
 static void say_updates(const verdict *v, char *text, size_t size)
 {
     int64_t own = v->plan[v->chosen].made->plan.batches, most = own;
