@@ -21,8 +21,8 @@ static int sum_of(int n, const int32_t *x)
 int conjugate(int n, const int32_t *part, int32_t *out)
 {
     int count = 0;
-    call_begins("conjugate");
-    int32_t *to = call_writes("out", out, longest_of(n, part), sizeof *out);
+    CALL(conjugate, n);
+    int32_t *to = WRITES(out, longest_of(n, part));
     part = READS(part, n);
     ANSWER(conjugate, count = answer(n, part, to));
     return (int)shared(count);
@@ -31,7 +31,7 @@ int conjugate(int n, const int32_t *part, int32_t *out)
 void pack_index(int n, const int32_t *len, packing *p)
 {
     int steps = longest_of(n, len), rows = sum_of(n, len);
-    call_begins("pack_index");
+    CALL(pack_index, n);
     packing own = *p;
     own.batch_sizes =
         call_writes("batch_sizes", p->batch_sizes, steps, sizeof(int32_t));
@@ -48,8 +48,8 @@ void pack_index(int n, const int32_t *len, packing *p)
 
 void unpack(const packing *p, const double *data, double *padded)
 {
-    call_begins("unpack");
-    double *to = call_writes("padded", padded, p->n * p->steps, sizeof *padded);
+    CALL(unpack, p->n, p->steps, p->rows);
+    double *to = WRITES(padded, p->n * p->steps);
     packing own = *p;
     own.batch_sizes =
         (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps, sizeof(int32_t));

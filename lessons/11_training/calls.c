@@ -13,7 +13,7 @@ enum { MOST_ARRAYS = 8 };
 double clip(int n, const int *size, double *const *gradient, double most)
 {
     double norm = 0, *own[MOST_ARRAYS];
-    call_begins("clip");
+    CALL(clip, n, most);
     for (int k = 0; k < n && k < MOST_ARRAYS; k++)
         own[k] = call_writes("gradient[k]", gradient[k], size[k], sizeof **gradient);
     size = READS(size, n);
@@ -24,7 +24,7 @@ double clip(int n, const int *size, double *const *gradient, double most)
 
 void forget_bias(weft_module *lstm, int hidden, double value)
 {
-    call_begins("forget_bias");
+    CALL(forget_bias, hidden, value);
     ANSWER(forget_bias, answer(lstm, hidden, value));
 }
 
@@ -97,7 +97,7 @@ bool updates_as_known(double most, double norm)
 double update(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
 {
     double norm = 0;
-    call_begins("update");
+    CALL(update, most);
     ANSWER(update, norm = answer(m, o, loss, most));
     return norm;
 }

@@ -5,7 +5,7 @@
 double lstm_flops(int I, int H, int B, int T)
 {
     double flops = 0;
-    call_begins("lstm_flops");
+    CALL(lstm_flops, I, H, B, T);
     ANSWER(lstm_flops, flops = answer(I, H, B, T));
     return shared(flops);
 }
@@ -13,7 +13,7 @@ double lstm_flops(int I, int H, int B, int T)
 double lstm_bytes(int I, int H, int B, int T)
 {
     double bytes = 0;
-    call_begins("lstm_bytes");
+    CALL(lstm_bytes, I, H, B, T);
     ANSWER(lstm_bytes, bytes = answer(I, H, B, T));
     return shared(bytes);
 }
@@ -21,7 +21,7 @@ double lstm_bytes(int I, int H, int B, int T)
 double attention_flops(int d, int n, const int *len)
 {
     double flops = 0;
-    call_begins("attention_flops");
+    CALL(attention_flops, d, n);
     len = READS(len, n);
     ANSWER(attention_flops, flops = answer(d, n, len));
     return shared(flops);
@@ -30,7 +30,7 @@ double attention_flops(int d, int n, const int *len)
 int crossing(int d)
 {
     int length = 0;
-    call_begins("crossing");
+    CALL(crossing, d);
     ANSWER(crossing, length = answer(d));
     return (int)shared(length);
 }

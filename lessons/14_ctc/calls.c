@@ -5,9 +5,9 @@
 int collapse(int steps, const int *path, int *out)
 {
     int n = 0;
-    call_begins("collapse");
+    CALL(collapse, steps);
     path = READS(path, steps);
-    int *to = call_writes("out", out, steps, sizeof *out);
+    int *to = WRITES(out, steps);
     ANSWER(collapse, n = answer(steps, path, to));
     return (int)shared(n);
 }
@@ -16,7 +16,7 @@ double log_probability(int steps, int classes, const double *score, int n,
                        const int *labels)
 {
     double p = 0;
-    call_begins("log_probability");
+    CALL(log_probability, steps, classes, n);
     score = READS(score, steps * classes), labels = READS(labels, n);
     ANSWER(log_probability, p = answer(steps, classes, score, n, labels));
     return shared(p);
@@ -26,9 +26,9 @@ double best_path(int steps, int classes, const double *score, int n, const int *
                  int *path)
 {
     double p = 0;
-    call_begins("best_path");
+    CALL(best_path, steps, classes, n);
     score = READS(score, steps * classes), labels = READS(labels, n);
-    int *to = call_writes("path", path, steps, sizeof *path);
+    int *to = WRITES(path, steps);
     ANSWER(best_path, p = answer(steps, classes, score, n, labels, to));
     return shared(p);
 }
