@@ -146,12 +146,15 @@ static void begin_states(const question *q, int way, int states)
     if (way == L_NO_BLANKS)
         return;
     table[0][0] = way == L_BEGIN_LABEL && q->n ? -INFINITY : 0;
+    if ((way == L_DOUBLE_START || way == B_DOUBLE_START) && q->n)
+        table[0][1] = 0;
 }
 
 /* Fills row t + 1 of the table. */
 static void step_states(const question *q, int way, int t, int states, bool best)
 {
-    const double *before = way == L_IN_PLACE ? table[t + 1] : table[t];
+    bool in_place = way == L_IN_PLACE || way == B_IN_PLACE;
+    const double *before = table[in_place ? t + 1 : t];
     for (int s = 0; s < states; s++) {
         double sum = way == L_NO_STAY && t > 0 ? -INFINITY : table[t][s];
         for (int back = 1; back <= reach(q, way, s) && back <= s; back++)
@@ -187,8 +190,13 @@ static double walk(const question *q, int way, bool best)
 {
     int states = way == L_NO_BLANKS ? q->n : 2 * q->n + 1;
     begin_states(q, way, states);
-    for (int t = 0; t < q->steps; t++)
+    for (int t = 0; t < q->steps; t++) {
         step_states(q, way, t, states, best);
+        if (way == L_STEP_0_TWICE && t == 0) {
+            memcpy(table[0], table[1], sizeof table[0]);
+            step_states(q, way, t, states, best);
+        }
+    }
     return end_of(q, way, states, best);
 }
 
@@ -375,9 +383,10 @@ static void check_best(void)
         zeros += got.p == 0;
         if (!same_path(&q, &got, &want) && wrong++ == 0)
             worst = q, worst_got = got, worst_want = want;
-        for (int way = B_SUM; !is_long && way <= B_NOT_LOG; way++) {
+        for (int way = B_SUM; !is_long && way < MISTAKES; way++) {
             want = best_with(&q, way);
             like[way] += way == B_GREEDY ? same_ints(got.path, want.path, q.steps) :
+                         way > B_NOT_LOG ? same(got.p, want.p) :
                                            same_path(&q, &got, &want);
         }
     }
@@ -386,7 +395,7 @@ static void check_best(void)
     if (zeros == CASES + LONG_CASES)
         hint("best_path always returns 0: walk as in log_probability, with the "
              "largest instead of the sum");
-    for (int way = B_SUM; way <= B_NOT_LOG; way++)
+    for (int way = B_SUM; way < MISTAKES; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
     hint_of_path(&worst, &worst_got, &worst_want);
