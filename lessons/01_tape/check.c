@@ -64,19 +64,18 @@ static void check_tanh(void)
         hint(used_twice, "back_tanh");
     const known_mistake mistakes[] = {
         { before + grad * (1 - 0.5 * 0.5),
-          "back_tanh computes 1 - x^2 from the input x: use the result y, 1 - y^2" },
+          "computes 1 - x^2 from the input x: use the result y, 1 - y^2" },
         { before + grad * (1 - tanh(y) * tanh(y)),
-          "back_tanh computes tanh(y), but y is already the tanh: use 1 - y^2" },
-        { before + of_tanh,
-          "back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad" },
-        { before - grad * of_tanh, "back_tanh has the wrong sign: tanh rises, so its "
-                                   "derivative is 1 - y^2, which is positive" },
-        { before + grad * (1 - y), "back_tanh computes 1 - y: square y" },
-        { before + grad * (1 + y * y), "back_tanh computes 1 + y^2: subtract y^2" },
-        { before + grad * y, "back_tanh multiplies by the tanh: multiply by its "
-                             "derivative, 1 - y^2" },
+          "computes tanh(y), but y is already the tanh: use 1 - y^2" },
+        { before + of_tanh, "leaves out the factor y->grad: add (1 - y^2) * y->grad" },
+        { before - grad * of_tanh, "has the wrong sign: tanh rises, so its derivative "
+                                   "is 1 - y^2, which is positive" },
+        { before + grad * (1 - y), "computes 1 - y: square y" },
+        { before + grad * (1 + y * y), "computes 1 + y^2: subtract y^2" },
+        { before + grad * y,
+          "multiplies by the tanh: multiply by its derivative, 1 - y^2" },
     };
-    HINT_OF_KNOWN(got, mistakes);
+    HINT_OF_KNOWN("back_tanh", got, mistakes);
     double want = before + grad * of_tanh;
     hint_of_float("back_tanh is", &got, &want, 1);
     if (!is(got, want))

@@ -146,7 +146,7 @@ void show(void)
     show_memory();
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     numbers n;
     step(&given, given_x, given_c, given_h, arrays(&n));
@@ -157,6 +157,5 @@ void draw(const char *path)
         given_c[0],     { n.to.i[0], n.to.f[0], n.to.g[0], n.to.o[0] },
         n.to.c[0],      n.to.h[0],
     };
-    if (weft_plot_cell(path, "One step of an LSTM of two units", &cell))
-        printf("%s\n", weft_file_message());
+    return weft_plot_cell(path, "One step of an LSTM of two units", &cell);
 }

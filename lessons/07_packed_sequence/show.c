@@ -120,7 +120,7 @@ void show(void)
 }
 
 /* Draws the batch. The label of a token is its row in the packed form. */
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     const packing *p = pack(8, eight);
     char text[ROOM][16];
@@ -134,7 +134,6 @@ void draw(const char *path)
         snprintf(text[i], sizeof text[i], "%d", r);
         label[i] = text[i];
     }
-    if (weft_plot_batch(path, "The row of each token in the packed batch", &lengths,
-                        label, NULL, NULL, NULL))
-        printf("%s\n", weft_file_message());
+    return weft_plot_batch(path, "The row of each token in the packed batch", &lengths,
+                           label, NULL, NULL, NULL);
 }

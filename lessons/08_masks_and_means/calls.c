@@ -1,17 +1,15 @@
 /* Lesson 8: calls of the student's functions, see common/answer.h. Only the process
  * with the answer accumulates; the check shares the gradients. */
 #include "common/answer.h"
+#include "common/lesson.h"
 #include "lesson.h"
 
 void weigh(mean_of which, int n, const int *len, int batches, const int *batch,
            double *weight)
 {
-    int tokens = 0;
-    for (int s = 0; s < n; s++)
-        tokens += len[s];
     CALL(weigh, which, n, batches);
+    double *to = WRITES(weight, sum_of(n, len));
     len = READS(len, n), batch = READS(batch, n);
-    double *to = WRITES(weight, tokens);
     ANSWER(weigh, answer(which, n, len, batches, batch, to));
 }
 

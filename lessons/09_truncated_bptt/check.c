@@ -7,13 +7,8 @@
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-enum {
-    MOST_SLOTS = 20,
-    MOST_ALL = 80,
-    WIDEST = 5,
-    MOST_PIECES = MOST_SLOTS * MOST_ALL
-};
-enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
+enum { MOST_SLOTS = 20, MOST_ALL = 80, WIDEST = 5 };
+enum { MOST_PIECES = MOST_SLOTS * MOST_ALL, MOST_X = MOST_PIECES * WIDEST };
 static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of the text under test */
 static piece pieces[MOST_PIECES];
 static double x[MOST_X], got[MOST_X], want[MOST_X];

@@ -48,10 +48,8 @@ static network network_open(void)
 }
 
 /* ---- a result: all outputs, and the gradient of the summed loss ---- */
-enum {
-    WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2),
-    OUTPUTS = SEQUENCES * LONGEST * HIDDEN
-};
+enum { WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2) };
+enum { OUTPUTS = SEQUENCES * LONGEST * HIDDEN };
 typedef struct {
     double y[OUTPUTS], g[WEIGHTS];
     int64_t tape, windows;
@@ -318,7 +316,7 @@ static weft_curve curve_of(const char *name, const marks *m, const double *low)
     return (weft_curve){ .name = name, .n = m->n, .x = m->x, .y = m->y, .low = low };
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static marks m[3];
     double steps[WINDOWS], cosines[WINDOWS], errors[WINDOWS];
@@ -352,6 +350,5 @@ void draw(const char *path)
           .curves = lost,
           .n = 2 },
     };
-    if (weft_plot_lines(path, "A text in windows", charts, 2, 2))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "A text in windows", charts, 2, 2);
 }

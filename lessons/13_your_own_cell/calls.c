@@ -1,6 +1,7 @@
 /* Lesson 13: calls of the student's functions, see common/answer.h. Only the process
  * with the answer has its tensors; the check shares the numbers. */
 #include "common/answer.h"
+#include "common/lesson.h"
 #include "lesson.h"
 
 void forward(int H, const double *s, const double *v, const double *h, double *to)
@@ -22,18 +23,10 @@ void backward(int H, const double *s, const double *v, const double *h, const do
     ANSWER(backward, answer(H, s, v, h, d, by_s, by_v, by_h));
 }
 
-static int tokens_of(const batch *of)
-{
-    int tokens = 0;
-    for (int k = 0; k < of->n; k++)
-        tokens += of->len[k];
-    return tokens;
-}
-
 /* Returns the batch with arrays to pass to the student's function. */
 static batch passed(const batch *of)
 {
-    int tokens = tokens_of(of), H = of->H;
+    int tokens = sum_of(of->n, of->len), H = of->H;
     return (batch){ of->n,
                     H,
                     READS(of->len, of->n),
@@ -46,7 +39,7 @@ void run(const batch *of, double *y, double *last)
 {
     CALL(run, of->n, of->H);
     batch own = passed(of);
-    double *of_tokens = WRITES(y, tokens_of(of) * of->H);
+    double *of_tokens = WRITES(y, sum_of(of->n, of->len) * of->H);
     double *of_ends = WRITES(last, of->n * of->H);
     ANSWER(run, answer(&own, of_tokens, of_ends));
 }
@@ -54,7 +47,7 @@ void run(const batch *of, double *y, double *last)
 void run_back(const batch *of, const double *y, const double *dy, const double *dlast,
               double *ds, double *dv, double *dfirst)
 {
-    int numbers = tokens_of(of) * of->H;
+    int numbers = sum_of(of->n, of->len) * of->H;
     CALL(run_back, of->n, of->H);
     batch own = passed(of);
     y = READS(y, numbers), dy = READS(dy, numbers);

@@ -409,14 +409,13 @@ static void check_light(void)
 
 static void check_batch(int sequences, int units, bool ends)
 {
-    n = sequences, H = units, rows = 0;
+    n = sequences, H = units;
     for (int k = 0; k < n; k++)
         len[k] = ends && k % 2 ? 0 : (k == 0) + dice_below(MOST_LEN);
     if (n == MOST_N && H == MOST_UNITS) /* all rows are in use */
         for (int k = 0; k < n; k++)
             len[k] = MOST_LEN;
-    for (int k = 0; k < n; k++)
-        rows += len[k];
+    rows = sum_of(n, len);
     DICE_FILL(s), DICE_FILL(v), DICE_FILL(first), DICE_FILL(dy), DICE_FILL(dlast),
         DICE_FILL(h0);
     for (int k = 0; k < rows * 2 * H && n % 2 == 0; k++)

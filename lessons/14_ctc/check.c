@@ -4,13 +4,8 @@
 #include "common/mistakes.h"
 #include "lesson.h"
 
-enum {
-    MOST_STEPS = 700,
-    MOST_CLASSES = 5,
-    MOST_LABELS = 40,
-    CASES = 60,
-    LONG_CASES = 6
-};
+enum { MOST_STEPS = 700, MOST_CLASSES = 5, MOST_LABELS = 40 };
+enum { CASES = 60, LONG_CASES = 6 };
 typedef struct {
     int steps, classes, n, labels[MOST_LABELS];
     double score[MOST_STEPS * MOST_CLASSES];

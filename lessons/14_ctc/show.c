@@ -216,7 +216,7 @@ void show(void)
     lesson_close(n.w);
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     double x[LONGEST], y[CLASSES][LONGEST];
     static const char *const name[] = { "blank", "a", "b", "c", "d" };
@@ -234,8 +234,8 @@ void draw(const char *path)
     const weft_chart chart = {
         .x_label = "step", .left = "probability", .curves = curves, .n = CLASSES
     };
-    if (weft_plot_lines(path, "A network trained with CTC, reading one text", &chart, 1,
-                        0))
-        printf("%s\n", weft_file_message());
+    weft_status status = weft_plot_lines(
+        path, "A network trained with CTC, reading one text", &chart, 1, 0);
     lesson_close(n.w);
+    return status;
 }

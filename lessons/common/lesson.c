@@ -80,11 +80,14 @@ bool all_zero(const double *x, int n)
     return n == 0;
 }
 
-void hint_of_known(double got, const known_mistake *list, int n)
+void hint_of_known(const char *function, double got, const known_mistake *list, int n)
 {
+    char text[400];
     for (int k = 0; k < n; k++)
-        if (is(got, list[k].gives))
-            hint("%s", list[k].hint);
+        if (is(got, list[k].gives)) {
+            snprintf(text, sizeof text, "%s %s", function, list[k].hint);
+            hint("%s", text);
+        }
 }
 
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
@@ -111,6 +114,22 @@ void old_values(double *x, int n, bool nan)
 {
     for (int k = 0; k < n; k++)
         x[k] = nan ? NAN : 7;
+}
+
+int sum_of(int n, const int *x)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+int largest_of(int n, const int *x)
+{
+    int largest = 0;
+    for (int i = 0; i < n; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    return largest;
 }
 
 /* ---- random numbers: Marsaglia's xorshift, 2003 ---- */
@@ -226,10 +245,10 @@ static _Noreturn void work(answer_job job, int answer, int seconds)
     answer_start(job, answer, "../said", seconds);
     if (job == ANSWER_CHECKED)
         check_twice();
-    else if (answer_here() && job == ANSWER_DRAWN)
-        draw("picture.svg");
-    else if (answer_here())
+    else if (answer_here() && job == ANSWER_SHOWN)
         show();
+    else if (answer_here() && draw("picture.svg"))
+        printf("%s\n", weft_file_message());
     answer_finish();
 }
 

@@ -12,8 +12,8 @@
 /* ---- each lesson's show.c and check.c define these ---- */
 /* Prints the lesson's numbers, computed with the student's functions. */
 void show(void);
-/* Writes a picture of the same numbers to path. */
-void draw(const char *path);
+/* Writes a picture of the same numbers to path. Returns the status of weft's plot. */
+weft_status draw(const char *path);
 /* Returns if the answer is right; otherwise calls hint. */
 void check(void);
 /* Optional: computes results that all answers share, once for a class. */
@@ -35,9 +35,9 @@ typedef struct {
     double gives;
     const char *hint;
 } known_mistake;
-/* Gives the hint of the first mistake whose result is got. */
-void hint_of_known(double got, const known_mistake *list, int n);
-#define HINT_OF_KNOWN(got, list) hint_of_known(got, list, sizeof(list) / sizeof *(list))
+/* Gives the hint of the first mistake whose result is got, after the name of the function. */
+void hint_of_known(const char *function, double got, const known_mistake *list, int n);
+#define HINT_OF_KNOWN(function, got, list) hint_of_known(function, got, list, sizeof(list) / sizeof *(list))
 /* The same for n numbers and the mistakes first .. last of common/mistakes.h. make computes the result
  * of a mistake. */
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
@@ -62,6 +62,9 @@ void   dice_fill(double *x, int n);
 weft  *lesson_open(unsigned seed);
 void   lesson_ok(weft *w);
 void   lesson_close(weft *w);
+/* Return the sum and the largest of n counts; 0 without counts. */
+int sum_of(int n, const int *x);
+int largest_of(int n, const int *x);
 /* Formats x with four digits, the same on every processor: below 1e-12 it is 0, without a sign. The
  * text is valid for seven more calls. */
 const char *digits(double x);
