@@ -110,8 +110,7 @@ static void check_back(int steps)
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
     hint("dh is right from step %d on; at step %d, unit %d has %s, not %s", t + 1, t, k,
-         digits_unlike(dh[t * UNITS + k], right.dh[t * UNITS + k]),
-         digits_unlike(right.dh[t * UNITS + k], dh[t * UNITS + k]));
+         BOTH(dh[t * UNITS + k], right.dh[t * UNITS + k]));
 }
 
 /* Checks other sizes. Spare numbers in u, h and dh identify a wrong index. */
@@ -135,15 +134,14 @@ static void check_units(int steps, int H)
         }
     int at = first_off(dh, want, steps * H, 1e-8);
     if (at < steps * H)
-        hint(
-            "back is right for 16 units, but not for %d units and %d steps, first at "
-            "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * H] "
-            "and dh[t * H]",
-            H, steps, at % H, at / H);
+        hint("back is right for 16 units, but not for %d units and %d steps, first at "
+             "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * "
+             "H] and dh[t * H]",
+             H, steps, at % H, at / H);
 }
 
 /* ---- the forget gate ---- */
-static bool about(double got, double want) { return near(&got, &want, 1, 1e-3); }
+static bool about(double got, double want) { return is_near(got, want, 1e-3); }
 
 /* The tolerance allows a bias of two or three digits. */
 static bool a_tenth(double f, int factors)

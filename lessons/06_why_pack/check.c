@@ -20,8 +20,7 @@ static void check_one_count(int n, const int32_t *len)
              "tokens the sum of lengths");
     if (got.tokens == n * longest && got.cells == tokens && tokens != n * longest)
         hint("count exchanges its results: .cells is n times the longest length, "
-             ".tokens "
-             "the sum of lengths");
+             ".tokens the sum of lengths");
     if (got.tokens != tokens)
         hint("count finds %d tokens in %d sequences, not %d: add each length once",
              got.tokens, n, tokens);
@@ -43,8 +42,8 @@ static void check_no_count(void)
     void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
-    hint_of_crash("count reads a length, such as len[0], of a batch without "
-                  "sequences: n may be 0");
+    hint_of_crash("count reads a length, such as len[0], of a batch without sequences: "
+                  "n may be 0");
     check_one_count(0, (const int32_t *)((char *)room + PAGES));
     hint_of_crash(NULL);
     munmap(room, 2 * PAGES);
@@ -243,8 +242,7 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
                  "must keep its value",
                  way);
         hint("%s: y is right, but last.h of sequence 1 is %s, not %s", way,
-             digits_unlike(got->h[0], want->h[0]),
-             digits_unlike(want->h[0], got->h[0]));
+             BOTH(got->h[0], want->h[0]));
     }
     if (!near(got->c, want->c, N * UNITS, 1e-9))
         hint("%s: last.h is right, but last.c is not: an LSTM's state is h and c, and "
@@ -309,10 +307,8 @@ static void hint_of_mean(double got, double sum, int tokens, const double *y)
         { sum / numbers,
           "counts numbers that are not 0: a token's output may be 0, so use the mask" },
     };
-    HINT_OF_KNOWN("mean_square", got, known);
-    hint_of_float("mean_square is", &got, &right, 1);
-    hint("mean_square gives %s, not %s", digits_unlike(got, right),
-         digits_unlike(right, got));
+    HINT_OF_KNOWN("mean_square", got, right, known);
+    hint("mean_square gives %s, not %s", BOTH(got, right));
 }
 
 static void check_mean(const one_case *c)

@@ -144,7 +144,7 @@ static void show_tokens(double weight[MEANS][TOKENS])
             for (int m = 0; m < MEANS; m++) {
                 double hand = weight[m][k] * (p - target[k]);
                 mine[m] += weight[m][k] * loss;
-                same &= near(&hand, &g[m][k], 1, 1e-12);
+                same &= is(hand, g[m][k]);
             }
         }
     printf("\nmean of   by weft  by hand\n");

@@ -83,11 +83,10 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-5) && fabs(first - 1) > 1e-13)
-        hint(
-            "the weights are nearly right, but those of sequence 1 add up to %.17g: do "
-            "not add a constant to the divisor, and use exp and double, not expf and "
-            "float",
-            first);
+        hint("the weights are nearly right, but those of sequence 1 add up to %.17g: "
+             "do not add a constant to the divisor, and use exp and double, not expf "
+             "and float",
+             first);
     hint_of_float("the weights are", got, b->weight, b->tokens);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
@@ -135,8 +134,7 @@ static void hint_of_contexts(const batch *b, const double *context)
         for (int j = 0; j < DM; j++)
             held[j] = want[j] + HELD;
         if (near(got, held, DM, 1e-10))
-            hint("the context of sequence %d is added to old values: begin with "
-                 "zeros",
+            hint("the context of sequence %d is added to old values: begin with zeros",
                  s + 1);
         if (!b->len[s])
             hint("sequence %d has no tokens: its context must be set to zeros", s + 1);
@@ -145,8 +143,7 @@ static void hint_of_contexts(const batch *b, const double *context)
         hint("the weights are right, but number %d of the context of sequence %d is "
              "%s, not %s: add weight[t] times row t of its own memory, which begins at "
              "row %d",
-             j, s + 1, digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
-             first);
+             j, s + 1, BOTH(got[j], want[j]), first);
     }
 }
 

@@ -3,22 +3,14 @@
 #include "common/lesson.h"
 #include "lesson.h"
 
-/* Gives a hint if got is right to a float's precision only. */
-static void hint_of_digits(const char *of, double got, double want)
-{
-    if (!is(got, want) && near(&got, &want, 1, 1e-5))
-        hint("%s is %.12g, not %.12g: a float has seven digits, so use double", of, got,
-             want);
-}
-
 /* Checks one large shape, after ten small ones were right. */
 static void check_large(const char *of, double got, double want)
 {
-    hint_of_digits(of, got, want);
+    hint_of_known(of, got, want, NULL, 0);
     if (!is(got, want))
         hint("%s is right for small shapes, but for a large one it is %s, not %s: ints "
              "overflow above 2^31, so begin products with 2.0 *",
-             of, digits_unlike(got, want), digits_unlike(want, got));
+             of, BOTH(got, want));
 }
 
 /* ---- an LSTM ---- */
@@ -50,10 +42,8 @@ static void check_lstm_flops(int I, int H, int B, int T)
     };
     if (is(got, want))
         return;
-    hint_of_digits("lstm_flops", got, want);
-    HINT_OF_KNOWN("lstm_flops", got, mistakes);
-    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
-         digits_unlike(got, want), digits_unlike(want, got));
+    HINT_OF_KNOWN("lstm_flops", got, want, mistakes);
+    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T, BOTH(got, want));
 }
 
 static void check_lstm_bytes(int I, int H, int B, int T)
@@ -93,10 +83,8 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     };
     if (is(got, want))
         return;
-    hint_of_digits("lstm_bytes", got, want);
-    HINT_OF_KNOWN("lstm_bytes", got, mistakes);
-    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
-         digits_unlike(got, want), digits_unlike(want, got));
+    HINT_OF_KNOWN("lstm_bytes", got, want, mistakes);
+    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T, BOTH(got, want));
 }
 
 /* ---- attention ---- */
@@ -150,11 +138,10 @@ static void check_attention(int d, int n, const int *len)
     };
     if (is(got, want))
         return;
-    hint_of_digits("attention_flops", got, want);
-    HINT_OF_KNOWN("attention_flops", got, mistakes);
+    HINT_OF_KNOWN("attention_flops", got, want, mistakes);
     hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
          "%s, not %s",
-         d, n, len[0], digits_unlike(got, want), digits_unlike(want, got));
+         d, n, len[0], BOTH(got, want));
 }
 
 static void check_crossing(int d)
@@ -171,7 +158,7 @@ static void check_crossing(int d)
     };
     if (got == 2 * d)
         return;
-    HINT_OF_KNOWN("crossing", got, mistakes);
+    HINT_OF_KNOWN("crossing", got, 2 * d, mistakes);
     hint("crossing(%d) is %d: there the LSTM takes %s FLOPs per token, attention %s", d,
          got, digits(16. * d * d), digits(8. * d * d + 4. * got * d));
 }

@@ -83,35 +83,46 @@ static void backward_with(int mistake, double *by)
     }
 }
 
-/* Names number k of an array: one that has units only, or also sequences or tokens,
- * with H numbers each, or 2 H for n and p. */
-typedef enum { STEP, SEQUENCES, TOKENS } layout;
-static const char *place(layout of, bool sums, int k)
+/* An array has H numbers of a step, or of each sequence or token; with SUMS 2 H, for n
+ * and p. */
+enum { STEP, SEQUENCES, TOKENS, SUMS = 4 };
+static int count_of(int layout)
+{
+    int of = layout % SUMS;
+    return (layout & SUMS ? 2 : 1) * H *
+           (of == TOKENS    ? rows :
+            of == SEQUENCES ? n :
+                              1);
+}
+
+/* Names number k of an array. */
+static const char *place(int layout, int k)
 {
     static char text[80];
-    int row = k / (sums ? 2 * H : H), u = k % (sums ? 2 * H : H), s = 0, t = row, n = 0;
-    if (of == SEQUENCES)
-        n = snprintf(text, sizeof text, "sequence %d, ", row);
+    int of = layout % SUMS, wide = layout & SUMS ? 2 * H : H, s = 0, t = k / wide,
+        at = 0;
     while (of == TOKENS && t >= len[s])
         t -= len[s++];
+    if (of != STEP)
+        at = snprintf(text, sizeof text, "sequence %d, ", of == TOKENS ? s : t);
     if (of == TOKENS)
-        n = snprintf(text, sizeof text, "sequence %d, token %d, ", s, t);
-    snprintf(text + n, sizeof text - (size_t)n, "unit %d%s", u % H,
-             !sums ? "" :
-             u < H ? " of n" :
-                     " of p");
+        at += snprintf(text + at, sizeof text - (size_t)at, "token %d, ", t);
+    snprintf(text + at, sizeof text - (size_t)at, "unit %d%s", k % H,
+             wide == H    ? "" :
+             k % wide < H ? " of n" :
+                            " of p");
     return text;
 }
 
 /* Gives a hint for the first wrong number. */
 static void first_wrong(const char *what, const double *mine, const double *right,
-                        int count, layout of, bool sums)
+                        int layout)
 {
-    int k = first_off(mine, right, count, 1e-10);
+    int count = count_of(layout), k = first_off(mine, right, count, 1e-10);
     if (k == count)
         return;
     hint_of_float(what, mine, right, count);
-    hint("%s right up to %s, which is %s instead of %s", what, place(of, sums, k),
+    hint("%s right up to %s, which is %s instead of %s", what, place(layout, k),
          digits(mine[k]), digits(right[k]));
 }
 
@@ -125,7 +136,7 @@ static void check_forward(void)
     if (all_zero(to, H))
         hint("forward leaves the state at zero: compute f, then h'");
     hint_of_mistakes(to, H, 1e-12, hints, F_EXCHANGED, F_UNIT_0, forward_with);
-    first_wrong("forward: the states are", to, right, H, STEP, false);
+    first_wrong("forward: the states are", to, right, STEP);
 }
 
 static void check_backward(void)
@@ -144,11 +155,10 @@ static void check_backward(void)
     if (all_zero(ds, 2 * H) && all_zero(dh, H))
         hint("forward is right; backward leaves all gradients at zero");
     hint_of_mistakes(by, 4 * H, 1e-12, hints, B_NO_SLOPE, B_HALVES, backward_with);
-    first_wrong("backward: the gradients by n and p are", by, right, 2 * H, STEP, true);
-    first_wrong("backward: ds is right, and dv is", by + 2 * H, right + 2 * H, H, STEP,
-                false);
+    first_wrong("backward: the gradients by n and p are", by, right, STEP | SUMS);
+    first_wrong("backward: ds is right, and dv is", by + 2 * H, right + 2 * H, STEP);
     first_wrong("backward: ds and dv are right, and dh is", by + 3 * H, right + 3 * H,
-                H, STEP, false);
+                STEP);
 }
 
 /* ---- a batch by weft: the rows of weight_ih are the sums of all tokens ---- */
@@ -290,7 +300,7 @@ static void check_run(const batch *b)
             hint("forward and backward are right; run leaves y at zero");
         hint_of_mistakes(got.y, rows * H, 1e-12, hints, R_CARRIED, R_BY_STEPS,
                          run_with);
-        first_wrong("run: y is", got.y, expected.y, rows * H, TOKENS, false);
+        first_wrong("run: y is", got.y, expected.y, TOKENS);
     }
     for (int k = 0; k < n; k++)
         if (!near(got.last + k * H, expected.last + k * H, H, 1e-12)) {
@@ -299,8 +309,7 @@ static void check_run(const batch *b)
                      "`first`",
                      k);
             hint("run: y is right; `last` of sequence %d is not the state after its "
-                 "token %d of %d: "
-                 "a sequence that has ended keeps its state",
+                 "token %d of %d: a sequence that has ended keeps its state",
                  k, len[k], len[k]);
         }
 }
@@ -320,10 +329,10 @@ static double loss_of(const batch *b)
 
 /* Compares a gradient with the difference of two losses, at a random number of x. */
 static void check_difference(const batch *b, const char *name, double *x,
-                             const double *by, int count, layout of, bool sums)
+                             const double *by, int layout)
 {
     const double e = 1e-5;
-    int k = dice_below(count);
+    int k = dice_below(count_of(layout));
     double old = x[k];
     x[k] = old + e;
     double more = loss_of(b);
@@ -332,7 +341,7 @@ static void check_difference(const batch *b, const char *name, double *x,
     x[k] = old;
     if (!near(by + k, &slope, 1, 1e-7))
         hint("%s is %s at %s, but the loss changes by %s per unit (finite differences)",
-             name, digits(by[k]), place(of, sums, k), digits(slope));
+             name, digits(by[k]), place(layout, k), digits(slope));
 }
 
 static void check_run_back(const batch *b)
@@ -348,7 +357,7 @@ static void check_run_back(const batch *b)
             hint("run is right; run_back leaves ds at zero");
         hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_NO_LAST, RB_FORWARDS,
                          back_with);
-        first_wrong("run_back: ds is", got.ds, expected.ds, rows * 2 * H, TOKENS, true);
+        first_wrong("run_back: ds is", got.ds, expected.ds, TOKENS | SUMS);
     }
     double old[MOST_UNITS], of_one[MOST_UNITS] = { 0 };
     for (int j = 0; j < H; j++)
@@ -364,16 +373,15 @@ static void check_run_back(const batch *b)
     }
     if (n > 1 && !near(got.dv, expected.dv, H, 1e-10) && near(got.dv, of_one, H, 1e-10))
         hint("%s", hints[RB_DV_OF_ONE]);
-    first_wrong("run_back: ds is right, and dv is", got.dv, expected.dv, H, STEP,
-                false);
+    first_wrong("run_back: ds is right, and dv is", got.dv, expected.dv, STEP);
     for (int k = 0; k < n; k++)
         if (!len[k] && !near(got.dfirst + k * H, dlast + k * H, H, 1e-10))
             hint("run_back: sequence %d has no tokens, so its dfirst is its dlast", k);
     first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst,
-                expected.dfirst, n * H, SEQUENCES, false);
-    check_difference(b, "ds", s, got.ds, rows * 2 * H, TOKENS, true);
-    check_difference(b, "dv", v, got.dv, H, STEP, false);
-    check_difference(b, "dfirst", first, got.dfirst, n * H, SEQUENCES, false);
+                expected.dfirst, SEQUENCES);
+    check_difference(b, "ds", s, got.ds, TOKENS | SUMS);
+    check_difference(b, "dv", v, got.dv, STEP);
+    check_difference(b, "dfirst", first, got.dfirst, SEQUENCES);
 }
 
 static void check_light(void)
@@ -386,8 +394,7 @@ static void check_light(void)
         if (!near(got.ds, expected.ds, rows * 2 * H, 1e-10) ||
             !near(got.dv, expected.dv, H, 1e-10))
             hint("light computes the right states, but its gradients are wrong: use "
-                 "weft's operators only, "
-                 "and no weft_detach");
+                 "weft's operators only, and no weft_detach");
         return;
     }
     double one[NUMBERS];
@@ -404,7 +411,7 @@ static void check_light(void)
         if (len[k] && near(got.y + row * H, first + k * H, H, 1e-12))
             hint("the functions of loops are right; light returns the old state: write "
                  "forward in operators");
-    first_wrong("light: the states are", got.y, expected.y, rows * H, TOKENS, false);
+    first_wrong("light: the states are", got.y, expected.y, TOKENS);
 }
 
 static void check_batch(int sequences, int units, bool ends)

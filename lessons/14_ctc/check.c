@@ -252,7 +252,7 @@ static void ask(question *q, int i, bool is_long)
     }
 }
 
-static bool same(double a, double b) { return near(&a, &b, 1, 1e-10); }
+static bool same(double a, double b) { return is_near(a, b, 1e-10); }
 
 static const char *labels_of(const question *q)
 {
@@ -271,8 +271,8 @@ static void hint_of_case(const question *q, const char *name, double got, double
              "-INFINITY, their difference is NaN. Their sum is then -INFINITY",
              name, q->steps, labels_of(q));
     if (want == -INFINITY && got < -1e6)
-        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, "
-             "not a large number below 0",
+        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, not "
+             "a large number below 0",
              name, digits(got));
     if (want == -INFINITY)
         hint("%s is %s with %d steps and labels%s, but no path is possible: return "
@@ -288,8 +288,8 @@ static void hint_of_case(const question *q, const char *name, double got, double
              name);
     hint("with %d steps, %d classes and labels%s, %s is %s, not %s; number of paths "
          "that collapse to the labels: %d",
-         q->steps, q->classes, labels_of(q), name, digits_unlike(got, want),
-         digits_unlike(want, got), try_all(q, false).n);
+         q->steps, q->classes, labels_of(q), name, BOTH(got, want),
+         try_all(q, false).n);
 }
 
 static void check_probability(void)
@@ -311,8 +311,8 @@ static void check_probability(void)
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("log_probability is always 0: walk over the states, step by step, and "
-             "add the probabilities of the paths");
+        hint("log_probability is always 0: walk over the states, step by step, and add "
+             "the probabilities of the paths");
     for (int way = L_ONLY_BEST; way <= L_TURNED; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
@@ -388,8 +388,8 @@ static void check_best(void)
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("best_path always returns 0: walk as in log_probability, with the "
-             "largest instead of the sum");
+        hint("best_path always returns 0: walk as in log_probability, with the largest "
+             "instead of the sum");
     for (int way = B_SUM; way < MISTAKES; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);

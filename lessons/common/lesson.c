@@ -54,23 +54,24 @@ _Noreturn void hint(const char *format, ...)
     answer_verdict(text);
 }
 
-bool near(const double *got, const double *want, int n, double tolerance)
+bool is_near(double got, double want, double tolerance)
 {
-    for (int i = 0; i < n; i++)
-        if (isinf(want[i]) ? got[i] != want[i] :
-                             !(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
-            return false;
-    return true;
+    return isinf(want) ? got == want : fabs(got - want) <= tolerance * (1 + fabs(want));
 }
 
-bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
+bool is(double got, double want) { return is_near(got, want, 1e-12); }
 
 int first_off(const double *got, const double *want, int n, double tolerance)
 {
     int i = 0;
-    while (i < n && near(got + i, want + i, 1, tolerance))
+    while (i < n && is_near(got[i], want[i], tolerance))
         i++;
     return i;
+}
+
+bool near(const double *got, const double *want, int n, double tolerance)
+{
+    return first_off(got, want, n, tolerance) >= n;
 }
 
 bool all_zero(const double *x, int n)
@@ -80,9 +81,11 @@ bool all_zero(const double *x, int n)
     return n == 0;
 }
 
-void hint_of_known(const char *function, double got, const known_mistake *list, int n)
+void hint_of_known(const char *function, double got, double want, const known_mistake *list, int n)
 {
     char text[400];
+    snprintf(text, sizeof text, "%s is", function);
+    hint_of_float(text, &got, &want, 1);
     for (int k = 0; k < n; k++)
         if (is(got, list[k].gives)) {
             snprintf(text, sizeof text, "%s %s", function, list[k].hint);

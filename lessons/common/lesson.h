@@ -25,7 +25,8 @@ _Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Returns whether |got[i] - want[i]| <= tolerance (1 + |want[i]|) for all i. NaN is not near, and only an
  * equal infinity is near to an infinity. */
 bool near(const double *got, const double *want, int n, double tolerance);
-/* Compares one number, with tolerance 1e-12. */
+/* Compare one number; `is` has the tolerance 1e-12. */
+bool is_near(double got, double want, double tolerance);
 bool is(double got, double want);
 /* Returns the index of the first number that is not near, or n. */
 int first_off(const double *got, const double *want, int n, double tolerance);
@@ -35,9 +36,11 @@ typedef struct {
     double gives;
     const char *hint;
 } known_mistake;
-/* Gives the hint of the first mistake whose result is got, after the name of the function. */
-void hint_of_known(const char *function, double got, const known_mistake *list, int n);
-#define HINT_OF_KNOWN(function, got, list) hint_of_known(function, got, list, sizeof(list) / sizeof *(list))
+/* Gives the hint of the first mistake whose result is got, or a hint if got is `want` to a float's
+ * precision only. Hints begin with the name of the function. */
+void hint_of_known(const char *function, double got, double want, const known_mistake *list, int n);
+#define HINT_OF_KNOWN(function, got, want, list) \
+    hint_of_known(function, got, want, list, sizeof(list) / sizeof *(list))
 /* The same for n numbers and the mistakes first .. last of common/mistakes.h. make computes the result
  * of a mistake. */
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
@@ -72,4 +75,6 @@ const char *digits(double x);
 void old_values(double *x, int n, bool nan);
 /* Formats x with four digits, or with more if x and y look the same with four. */
 const char *digits_unlike(double x, double y);
+/* Both numbers, for "%s, not %s". */
+#define BOTH(got, want) digits_unlike(got, want), digits_unlike(want, got)
 #endif
