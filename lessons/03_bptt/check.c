@@ -73,9 +73,8 @@ static int differs(const double *got, const double *want, int steps)
 /* Returns the ratio of the lengths if both have the same direction, otherwise 0. */
 static double times(const double *got, const double *want, int t)
 {
-    double both = 0, a = norm(got + t * UNITS), b = norm(want + t * UNITS);
-    for (int k = 0; k < UNITS; k++)
-        both += got[t * UNITS + k] * want[t * UNITS + k];
+    double a = norm(got + t * UNITS), b = norm(want + t * UNITS);
+    double both = dot(got + t * UNITS, want + t * UNITS, UNITS);
     return both > (1 - 1e-9) * a * b ? a / b : 0;
 }
 

@@ -4,13 +4,7 @@
 #include "common/lesson.h"
 #include "given.h"
 
-double norm(const double *x)
-{
-    double sum = 0;
-    for (int k = 0; k < UNITS; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
-}
+double norm(const double *x) { return sqrt(dot(x, x, UNITS)); }
 
 /* ---- by weft ---- */
 static void read_of(weft_tensor *from, double *to)

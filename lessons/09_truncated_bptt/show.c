@@ -213,13 +213,7 @@ static void by_weft(int steps, result *r)
 static const int windows[] = { 5, 10, 25, 50, 100, 180 };
 enum { WINDOWS = sizeof windows / sizeof *windows };
 
-static double product(const double *a, const double *b)
-{
-    double sum = 0;
-    for (int k = 0; k < WEIGHTS; k++)
-        sum += a[k] * b[k];
-    return sum;
-}
+static double product(const double *a, const double *b) { return dot(a, b, WEIGHTS); }
 static double cosine(const result *a, const result *b)
 {
     return product(a->g, b->g) / sqrt(product(a->g, a->g) * product(b->g, b->g));

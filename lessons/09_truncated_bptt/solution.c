@@ -22,7 +22,7 @@ weft_state read_window(const window *in, weft_tensor **y)
         /* then call weft_rnn_step, which returns y[t] and the next state */
         y[t] = weft_zeros(in->w, WEFT_SHAPE(in->slots, weft_size(state.h, 2)));
     }
-    return state; /* should it keep its tape? */
+    return state;                                /* should it keep its tape? */
 #else
         weft_state before = { kept(in, t, state.h), kept(in, t, state.c) };
         weft_rnn_out out = weft_rnn_step(in->lstm, in->x[t], before);

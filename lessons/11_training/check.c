@@ -12,20 +12,11 @@ static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 static const double rough = 2e-6;
 typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
 
-static double norm_of(const double *x, int n)
-{
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
-}
+static double norm_of(const double *x, int n) { return sqrt(dot(x, x, n)); }
 
 static double cosine(const double *a, const double *b)
 {
-    double sum = 0;
-    for (int k = 0; k < NUMBERS; k++)
-        sum += a[k] * b[k];
-    return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
+    return dot(a, b, NUMBERS) / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
 /* Returns whether a gradient of this norm is scaled. */

@@ -318,13 +318,8 @@ static void check_run(const batch *b)
 static double loss_of(const batch *b)
 {
     static results r;
-    double sum = 0;
     run(b, r.y, r.last);
-    for (int k = 0; k < rows * H; k++)
-        sum += r.y[k] * dy[k];
-    for (int k = 0; k < n * H; k++)
-        sum += r.last[k] * dlast[k];
-    return sum;
+    return dot(r.y, dy, rows * H) + dot(r.last, dlast, n * H);
 }
 
 /* Compares a gradient with the difference of two losses, at a random number of x. */

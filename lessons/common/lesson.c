@@ -119,6 +119,14 @@ void old_values(double *x, int n, bool nan)
         x[k] = nan ? NAN : 7;
 }
 
+double dot(const double *a, const double *b, int n)
+{
+    double sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
 int sum_of(int n, const int *x)
 {
     int sum = 0;

@@ -36,11 +36,11 @@ typedef struct {
     double gives;
     const char *hint;
 } known_mistake;
-/* Gives the hint of the first mistake whose result is got, or a hint if got is `want` to a float's
+/* Gives the hint of the first mistake that gives `got`, or a hint if `got` is right to a float's
  * precision only. Hints begin with the name of the function. */
-void hint_of_known(const char *function, double got, double want, const known_mistake *list, int n);
-#define HINT_OF_KNOWN(function, got, want, list) \
-    hint_of_known(function, got, want, list, sizeof(list) / sizeof *(list))
+void hint_of_known(const char *function, double got, double right, const known_mistake *list, int n);
+#define HINT_OF_KNOWN(function, got, right, list) \
+    hint_of_known(function, got, right, list, sizeof(list) / sizeof *(list))
 /* The same for n numbers and the mistakes first .. last of common/mistakes.h. make computes the result
  * of a mistake. */
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
@@ -65,6 +65,8 @@ void   dice_fill(double *x, int n);
 weft  *lesson_open(unsigned seed);
 void   lesson_ok(weft *w);
 void   lesson_close(weft *w);
+/* Returns the sum of the products a[k] * b[k]. */
+double dot(const double *a, const double *b, int n);
 /* Return the sum and the largest of n counts; 0 without counts. */
 int sum_of(int n, const int *x);
 int largest_of(int n, const int *x);
