@@ -33,14 +33,13 @@ static void fill(batch *b, int n, const int *len)
     lesson_close(w);
 }
 
-static double exp_sum(const batch *b, int list, int place)
+/* Returns the sum of exp over all sequences, at one place or at all: -1. */
+static double exp_sum(const batch *b, int place)
 {
     double sum = 0;
     for (int s = 0, k = 0; s < b->n; s++)
         for (int t = 0; t < b->len[s]; t++, k++)
-            sum += (list < 0 || s == list) && (place < 0 || t == place) ?
-                       exp(b->score[k]) :
-                       0;
+            sum += place < 0 || t == place ? exp(b->score[k]) : 0;
     return sum;
 }
 
@@ -62,8 +61,8 @@ static double weight_with(const batch *b, int way, int s, int t, int first)
     case NO_EXP: return score / sum;
     case NO_DIVISION: return exp(score);
     case NO_DIVISION_BY_MOST: return exp(score - most);
-    case OVER_ALL: return exp(score) / exp_sum(b, -1, -1);
-    case OVER_LISTS: return exp(score) / exp_sum(b, -1, t);
+    case OVER_ALL: return exp(score) / exp_sum(b, -1);
+    case OVER_LISTS: return exp(score) / exp_sum(b, t);
     case MEAN: return 1. / b->len[s];
     default: return score == most;
     }
