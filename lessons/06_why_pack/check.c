@@ -1,7 +1,5 @@
 /* Lesson 6: compares the student's padded program with a packed run, with pads of 0, 7
  * and NaN. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include <sys/mman.h>
 #include "weft_op.h"
 #include "common/lesson.h"
 #include "common/mistakes.h"
@@ -35,18 +33,13 @@ static void check_one_count(int n, const int32_t *len)
          n, longest, n * longest);
 }
 
-/* Checks an empty batch. Its list is in memory that cannot be read. */
+/* Checks an empty batch. Its list is at an address that cannot be read. */
 static void check_no_count(void)
 {
-    enum { PAGES = 1 << 16 };
-    void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return;
     hint_of_crash("count reads a length, such as len[0], of a batch without sequences: "
                   "n may be 0");
-    check_one_count(0, (const int32_t *)((char *)room + PAGES));
+    check_one_count(0, (const int32_t *)sizeof(double));
     hint_of_crash(NULL);
-    munmap(room, 2 * PAGES);
 }
 
 static void check_count(void)

@@ -1,10 +1,8 @@
 /* Lesson 11: calls of the student's functions, see common/answer.h. Only the process
  * with the answer has its parameters; the check shares the numbers. */
-#define _GNU_SOURCE
 #include "common/answer.h"
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "known.h"
 #include "lesson.h"
 
@@ -81,11 +79,8 @@ static void update_watched(void *norm)
 
 bool updates_as_known(double most, double norm)
 {
-    static char *none;
-    if (!none)
-        none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    watched.handles = none, watched.most = most, watched.norm = norm;
-    watched.is = BEGUN;
+    watched.handles = (char *)4096; /* an address that cannot be read */
+    watched.most = most, watched.norm = norm, watched.is = BEGUN;
     double got = NAN;
     bool same = answer_survives(update_watched, &got) && watched.is == STEPPED &&
                 memcmp(&got, &norm, sizeof got) == 0;
