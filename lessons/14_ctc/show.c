@@ -82,18 +82,15 @@ typedef struct {
 
 static net net_open(void)
 {
-    weft *w = lesson_open(14);
-    weft_module *m = weft_module_new(w, "net");
-    return (
-        net){ .w = w,
-              .m = m,
-              .reads = weft_lstm_new(m, "reads",
-                                     &(weft_rnn_opts){ .input = CLASSES,
-                                                       .hidden = HIDDEN,
-                                                       .bidirectional = true }),
-              .says = weft_linear_new(
-                  m, "says", &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES }),
-              .adam = weft_adam_new(m, &(weft_adam_opts){ .lr = .02 }) };
+    net n = { .w = lesson_open(14) };
+    n.m = weft_module_new(n.w, "net");
+    n.reads = weft_lstm_new(
+        n.m, "reads",
+        &(weft_rnn_opts){ .input = CLASSES, .hidden = HIDDEN, .bidirectional = true });
+    n.says = weft_linear_new(n.m, "says",
+                             &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES });
+    n.adam = weft_adam_new(n.m, &(weft_adam_opts){ .lr = .02 });
+    return n;
 }
 
 static weft_tensor *logits_of(const net *n, const texts *of)
