@@ -19,11 +19,6 @@ static const char *list(int n, const int32_t *x)
 /* Gives a hint with the lengths. */
 #define HINT(format, ...) hint("lengths %s: " format, list(n, len), ##__VA_ARGS__)
 
-static bool equal(int n, const int32_t *a, const int32_t *b)
-{
-    return !memcmp(a, b, (size_t)n * sizeof *a);
-}
-
 /* ---- the conjugate ---- */
 static void check_conjugate(int n, const int32_t *len, const packing *want)
 {
@@ -45,7 +40,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
     if (steps == want->steps + 1)
         hint("conjugate of %s ends with a 0: no part is above %d, so out[%d] is unused",
              list(n, len), want->steps, want->steps);
-    if (steps == want->steps && steps && !equal(steps, got, want->batch_sizes)) {
+    if (steps == want->steps && steps && !same_ints(got, want->batch_sizes, steps)) {
         bool once = true;
         for (int k = 0; k < steps; k++) {
             int others = 0;
@@ -56,7 +51,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
         if (once)
             hint("conjugate counts the parts equal to k + 1: count those above k");
     }
-    if (steps != want->steps || !equal(steps, got, want->batch_sizes))
+    if (steps != want->steps || !same_ints(got, want->batch_sizes, steps))
         hint("conjugate of %s should be %s, not %s", list(n, len),
              list(want->steps, want->batch_sizes),
              steps < 0 ? "of a negative count" : list(steps, got));
@@ -97,7 +92,7 @@ static void check_sizes(int n, const int32_t *len, const room *got, const packin
     if (p->steps != want->steps)
         HINT("pack_index gives %d steps, but the longest length is %d", p->steps,
              want->steps);
-    if (!equal(p->steps, p->batch_sizes, want->batch_sizes))
+    if (!same_ints(p->batch_sizes, want->batch_sizes, p->steps))
         HINT("batch_sizes should be %s, not %s: count lengths above t",
              list(p->steps, want->batch_sizes), list(p->steps, p->batch_sizes));
     if (p->rows == 0 && want->rows)
@@ -120,8 +115,8 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
         descending &= !place || len[p->sorted[place - 1]] >= len[s];
         ascending &= !place || len[p->sorted[place - 1]] <= len[s];
     }
-    if (equal(n, p->sorted, want->unsorted) && !equal(n, p->sorted, want->sorted) &&
-        !descending)
+    if (same_ints(p->sorted, want->unsorted, n) &&
+        !same_ints(p->sorted, want->sorted, n) && !descending)
         HINT("sorted has the values of unsorted");
     if (!descending && ascending)
         HINT("sorted has the shortest sequence first, not the longest");
@@ -136,8 +131,8 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
     for (int place = 0; place < n; place++)
         if (p->unsorted[p->sorted[place]] != place)
             HINT("%s: unsorted[sequence] is a place: unsorted[%d] is %d",
-                 equal(n, p->unsorted, p->sorted) ? "unsorted is a copy of sorted" :
-                                                    "unsorted is wrong",
+                 same_ints(p->unsorted, p->sorted, n) ? "unsorted is a copy of sorted" :
+                                                        "unsorted is wrong",
                  p->sorted[place], place);
 }
 

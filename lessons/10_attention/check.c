@@ -390,8 +390,7 @@ static reply answer_of(const question *q, int way)
 
 static bool same_answer(const reply *a, const reply *b)
 {
-    return a->n == b->n &&
-           (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
+    return a->n == b->n && same_ints(a->out, b->out, a->n);
 }
 
 /* Checks the coins and the unused part of out after a right answer. */

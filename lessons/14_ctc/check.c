@@ -37,11 +37,6 @@ static int collapse_with(int way, int steps, const int *path, int *out)
     return n + (way == C_BLANKS_COUNTED ? blanks : 0);
 }
 
-static bool same_ints(const int *a, const int *b, int n)
-{
-    return n <= 0 || !memcmp(a, b, (size_t)n * sizeof *a);
-}
-
 static void check_collapse(void)
 {
     int like[MISTAKES] = { 0 }, bad = -1;

@@ -143,14 +143,6 @@ static void greedy(int steps, const double *log, int *path)
                 path[t] = k;
 }
 
-static bool same_labels(const int *a, const int32_t *b, int n)
-{
-    for (int k = 0; k < n; k++)
-        if (a[k] != b[k])
-            return false;
-    return true;
-}
-
 static texts tests;
 static double logs[TESTS * LONGEST * CLASSES];
 
@@ -163,7 +155,7 @@ static void judge(const net *n, int update, double loss)
          row += tests.len[k], label += tests.size[k++]) {
         greedy(tests.len[k], logs + row * CLASSES, path);
         right += collapse(tests.len[k], path, out) == tests.size[k] &&
-                 same_labels(out, tests.label + label, tests.size[k]);
+                 same_ints(out, tests.label + label, tests.size[k]);
         own -= log_probability(tests.len[k], CLASSES, logs + row * CLASSES,
                                tests.size[k], tests.label + label);
     }

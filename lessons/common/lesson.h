@@ -65,6 +65,8 @@ void   dice_fill(double *x, int n);
 weft  *lesson_open(unsigned seed);
 void   lesson_ok(weft *w);
 void   lesson_close(weft *w);
+/* Returns whether n numbers are the same; true without numbers. */
+bool same_ints(const int *a, const int *b, int n);
 /* Returns the sum of the products a[k] * b[k]. */
 double dot(const double *a, const double *b, int n);
 /* Return the sum and the largest of n counts; 0 without counts. */
