@@ -4,21 +4,21 @@
 
 void back_mul(tape *t, const node *y)
 {
-    call_begins("back_mul");
+    CALL(back_mul, y - t->at);
     tape *own = WRITES(t, 1);
     ANSWER(back_mul, answer(own, own->at + (y - t->at)));
 }
 
 void back_tanh(tape *t, const node *y)
 {
-    call_begins("back_tanh");
+    CALL(back_tanh, y - t->at);
     tape *own = WRITES(t, 1);
     ANSWER(back_tanh, answer(own, own->at + (y - t->at)));
 }
 
 void backward(tape *t, int of)
 {
-    call_begins("backward");
+    CALL(backward, of);
     tape *own = WRITES(t, 1);
     ANSWER(backward, answer(own, of));
 }

@@ -20,9 +20,8 @@ static void check_mul(void)
         hint("back_mul does not change the gradient of %s: both inputs get a part",
              is(da, 0.5) ? "a" : "b");
     if (is(da, 0.5 + 4 * 0.25))
-        hint(
-            "back_mul multiplies by the other input's gradient: d(a b)/da is the value "
-            "of b");
+        hint("back_mul multiplies by the other input's gradient: d(a b)/da is the "
+             "value of b");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
@@ -64,25 +63,22 @@ static void check_tanh(void)
         hint(used_twice, "back_tanh");
     const known_mistake mistakes[] = {
         { before + grad * (1 - 0.5 * 0.5),
-          "back_tanh computes 1 - x^2 from the input x: use the result y, 1 - y^2" },
+          "computes 1 - x^2 from the input x: use the result y, 1 - y^2" },
         { before + grad * (1 - tanh(y) * tanh(y)),
-          "back_tanh computes tanh(y), but y is already the tanh: use 1 - y^2" },
-        { before + of_tanh,
-          "back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad" },
-        { before - grad * of_tanh, "back_tanh has the wrong sign: tanh rises, so its "
-                                   "derivative is 1 - y^2, which is positive" },
-        { before + grad * (1 - y), "back_tanh computes 1 - y: square y" },
-        { before + grad * (1 + y * y), "back_tanh computes 1 + y^2: subtract y^2" },
-        { before + grad * y, "back_tanh multiplies by the tanh: multiply by its "
-                             "derivative, 1 - y^2" },
+          "computes tanh(y), but y is already the tanh: use 1 - y^2" },
+        { before + of_tanh, "leaves out the factor y->grad: add (1 - y^2) * y->grad" },
+        { before - grad * of_tanh, "has the wrong sign: tanh rises, so its derivative "
+                                   "is 1 - y^2, which is positive" },
+        { before + grad * (1 - y), "computes 1 - y: square y" },
+        { before + grad * (1 + y * y), "computes 1 + y^2: subtract y^2" },
+        { before + grad * y,
+          "multiplies by the tanh: multiply by its derivative, 1 - y^2" },
     };
-    HINT_OF_KNOWN(got, mistakes);
     double want = before + grad * of_tanh;
-    hint_of_float("back_tanh is", &got, &want, 1);
+    HINT_OF_KNOWN("back_tanh", got, want, mistakes);
     if (!is(got, want))
         hint("back_tanh at y = %s with y->grad = 2 adds %s, not %s", digits(y),
-             digits_unlike(got - before, grad * of_tanh),
-             digits_unlike(grad * of_tanh, got - before));
+             BOTH(got - before, grad * of_tanh));
 }
 
 /* ---- the backward pass ---- */
@@ -122,7 +118,7 @@ static void check_chain(void)
     if (!is(got, want))
         hint("backward must visit entry `of` exactly once: for y = tanh(p), dy/dp is "
              "%s, not %s",
-             digits_unlike(got, want), digits_unlike(want, got));
+             BOTH(got, want));
     if (t.at[a].grad == 0 && !walks_forward())
         hint("backward stops after entry `of`: for tanh(a b), the product a b has a "
              "gradient, but a and b have none. Visit every entry before `of`");
@@ -132,8 +128,7 @@ static void check_chain(void)
              "you read the tape?");
     if (!is(t.at[b].grad, t.at[product].grad * t.at[a].value))
         hint("for y = tanh(a b), dy/db is %s, not %s",
-             digits_unlike(t.at[b].grad, got * t.at[a].value),
-             digits_unlike(got * t.at[a].value, t.at[b].grad));
+             BOTH(t.at[b].grad, got * t.at[a].value));
     if (t.at[behind].grad != 0)
         hint("old gradients remain: an entry that does not contribute to `of` has %s, "
              "not 0. Set all gradients to 0 first",
@@ -240,8 +235,7 @@ static void check_expression(int number)
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))
             hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
-                 number, k, t.n, digits_unlike(t.at[k].grad, want[k]),
-                 digits_unlike(want[k], t.at[k].grad),
+                 number, k, t.n, BOTH(t.at[k].grad, want[k]),
                  t.at[k].grad != 0 && near(&t.at[k].grad, want + k, 1, 1e-5) ?
                      ": use double, not float" :
                      "");

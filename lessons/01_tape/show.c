@@ -102,12 +102,12 @@ static weft_tensor *named(weft_module *m, const char *name, double value)
     return x;
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     weft *w = lesson_open(1);
     weft_module *m = weft_module_new(w, "x");
     weft_tensor *g = in_weft(w, named(m, "a", -4), named(m, "b", 2));
-    if (weft_plot_tape(path, "The tape of micrograd's example", w, g))
-        printf("%s\n", weft_file_message());
+    weft_status status = weft_plot_tape(path, "The tape of micrograd's example", w, g);
     lesson_close(w);
+    return status;
 }

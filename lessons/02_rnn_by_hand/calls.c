@@ -14,18 +14,18 @@ static rnn weights_of(const rnn *r)
 
 void step(const rnn *r, const double *x, const double *before, double *h)
 {
-    call_begins("step");
+    CALL(step, r->I, r->H);
     rnn own = weights_of(r);
     x = READS(x, r->I), before = READS(before, r->H);
-    double *to = call_writes("h", h, r->H, sizeof *h);
+    double *to = WRITES(h, r->H);
     ANSWER(step, answer(&own, x, before, to));
 }
 
 void run(const rnn *r, int steps, const double *x, double *h)
 {
-    call_begins("run");
+    CALL(run, r->I, r->H, steps);
     rnn own = weights_of(r);
     x = READS(x, steps * r->I);
-    double *to = call_writes("h", h, steps * r->H, sizeof *h);
+    double *to = WRITES(h, steps * r->H);
     ANSWER(run, answer(&own, steps, x, to));
 }

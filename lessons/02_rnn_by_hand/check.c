@@ -76,9 +76,7 @@ static void check_step(const rnn *r)
     if (all_zero(h, H))
         hint("step leaves h at zero: write the sum of unit j, and its tanh, to h[j]");
     hint_of_mistakes(h, H, 1e-12, hints, RIGHT + 1, MISTAKES - 1, step_with);
-    if (near(h, want, H, 1e-5))
-        hint("h is right to about six digits, not to twelve: use double instead of "
-             "float for the sum, and tanh, not tanhf");
+    hint_of_float("h is", h, want, H);
     hint("step gives %s for unit %d, not %s", digits_unlike(h[j], want[j]), j,
          digits_unlike(want[j], h[j]));
 }
@@ -124,9 +122,7 @@ static void check_run(const rnn *r, int steps)
         if (h[t * H] == 7 && h[t * H + H - 1] == 7)
             hint("run does not write h of step %d: h[%d] still has its old value",
                  t + 1, t * H);
-    if (near(h, want, steps * H, 1e-5))
-        hint("all steps are right to about six digits, not to twelve: use double "
-             "instead of float for the states");
+    hint_of_float("all steps are", h, want, steps * H);
     int t = first_off(h, want, steps * H, 1e-12) / H;
     check_one_array(h, want, t), check_token(r, h, t);
     if (t == 0)

@@ -62,7 +62,7 @@ void show(void)
            near(h, same, STEPS * UNITS, 1e-12) ? "the same" : "not the same");
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static const char *const rows[] = { "W x, unit 0",   "b + c, unit 0", "U h, unit 0",
                                         "sum, unit 0",   "h, unit 0",     "W x, unit 1",
@@ -80,7 +80,6 @@ void draw(const char *path)
             cell[5 * j + 4][t] = h[t * UNITS + j];
         }
     const weft_colour_scale scale = { -1, 0, 1, "the terms, their sum, and its tanh" };
-    if (weft_plot_heatmap(path, "abba through two units", 10, STEPS, cell[0], rows,
-                          columns, &scale))
-        printf("%s\n", weft_file_message());
+    return weft_plot_heatmap(path, "abba through two units", 10, STEPS, cell[0], rows,
+                             columns, &scale);
 }

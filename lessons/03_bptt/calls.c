@@ -5,16 +5,14 @@
 void back(int steps, int H, const double *u, const double *h, const double *last,
           double *dh)
 {
-    call_begins("back");
+    CALL(back, steps, H);
     u = READS(u, H * H), h = READS(h, steps * H), last = READS(last, H);
-    double *to = call_writes("dh", dh, steps * H, sizeof *dh);
+    double *to = WRITES(dh, steps * H);
     ANSWER(back, answer(steps, H, u, h, last, to));
 }
 
 double forget_bias(int tokens)
 {
-    double bias = 0;
-    call_begins("forget_bias");
-    ANSWER(forget_bias, bias = answer(tokens));
-    return shared(bias);
+    CALL(forget_bias, tokens);
+    RETURN(forget_bias, answer(tokens));
 }

@@ -73,9 +73,8 @@ static int differs(const double *got, const double *want, int steps)
 /* Returns the ratio of the lengths if both have the same direction, otherwise 0. */
 static double times(const double *got, const double *want, int t)
 {
-    double both = 0, a = norm(got + t * UNITS), b = norm(want + t * UNITS);
-    for (int k = 0; k < UNITS; k++)
-        both += got[t * UNITS + k] * want[t * UNITS + k];
+    double a = norm(got + t * UNITS), b = norm(want + t * UNITS);
+    double both = dot(got + t * UNITS, want + t * UNITS, UNITS);
     return both > (1 - 1e-9) * a * b ? a / b : 0;
 }
 
@@ -110,8 +109,7 @@ static void check_back(int steps)
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
     hint("dh is right from step %d on; at step %d, unit %d has %s, not %s", t + 1, t, k,
-         digits_unlike(dh[t * UNITS + k], right.dh[t * UNITS + k]),
-         digits_unlike(right.dh[t * UNITS + k], dh[t * UNITS + k]));
+         BOTH(dh[t * UNITS + k], right.dh[t * UNITS + k]));
 }
 
 /* Checks other sizes. Spare numbers in u, h and dh identify a wrong index. */
@@ -135,15 +133,14 @@ static void check_units(int steps, int H)
         }
     int at = first_off(dh, want, steps * H, 1e-8);
     if (at < steps * H)
-        hint(
-            "back is right for 16 units, but not for %d units and %d steps, first at "
-            "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * H] "
-            "and dh[t * H]",
-            H, steps, at % H, at / H);
+        hint("back is right for 16 units, but not for %d units and %d steps, first at "
+             "unit %d of step %d: row j of U begins at u[j * H], and step t at h[t * "
+             "H] and dh[t * H]",
+             H, steps, at % H, at / H);
 }
 
 /* ---- the forget gate ---- */
-static bool about(double got, double want) { return near(&got, &want, 1, 1e-3); }
+static bool about(double got, double want) { return is_near(got, want, 1e-3); }
 
 /* The tolerance allows a bias of two or three digits. */
 static bool a_tenth(double f, int factors)

@@ -4,13 +4,7 @@
 #include "common/lesson.h"
 #include "given.h"
 
-double norm(const double *x)
-{
-    double sum = 0;
-    for (int k = 0; k < UNITS; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
-}
+double norm(const double *x) { return sqrt(dot(x, x, UNITS)); }
 
 /* ---- by weft ---- */
 static void read_of(weft_tensor *from, double *to)
@@ -67,12 +61,9 @@ static const struct {
     double of;
     const char *name;
 } layers[LAYERS] = {
-    { false, 0.8, "RNN, gain 0.8" },
-    { false, 1, "RNN, gain 1" },
-    { false, 1.3, "RNN, gain 1.3" },
-    { true, 0, "LSTM, forget bias 0" },
-    { true, 1, "LSTM, forget bias 1" },
-    { true, 3, "LSTM, forget bias 3" },
+    { false, 0.8, "RNN, gain 0.8" },    { false, 1, "RNN, gain 1" },
+    { false, 1.3, "RNN, gain 1.3" },    { true, 0, "LSTM, forget bias 0" },
+    { true, 1, "LSTM, forget bias 1" }, { true, 3, "LSTM, forget bias 3" },
 };
 
 /* Computes |dL/dh_t| of layer k, of an RNN with back. Returns whether weft agrees. */
@@ -126,7 +117,7 @@ void show(void)
     show_cell("yours", forget_bias(STEPS));
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static walk of;
     static double x[STEPS], y[LAYERS][STEPS], norms[STEPS];
@@ -145,6 +136,5 @@ void draw(const char *path)
                                .y_base = 10,
                                .curves = curves,
                                .n = LAYERS };
-    if (weft_plot_lines(path, "How far back does a loss see?", &chart, 1, 1))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "How far back does a loss see?", &chart, 1, 1);
 }

@@ -5,7 +5,7 @@
 void step(const lstm *r, const double *x, const double *c, const double *h, made *to)
 {
     int I = r->I, H = r->H;
-    call_begins("step");
+    CALL(step, I, H);
     lstm own = { I,
                  H,
                  READS(r->w, 4 * H * I),
@@ -20,7 +20,7 @@ void step(const lstm *r, const double *x, const double *c, const double *h, made
 
 void flip_flop(unit *m)
 {
-    call_begins("flip_flop");
+    CALL(flip_flop);
     unit *own = WRITES(m, 1);
     ANSWER(flip_flop, answer(own));
 }

@@ -31,8 +31,8 @@ static void first_wrong(const char *what, const double *got, const double *want)
     int j = first_off(got, want, H, 1e-12);
     if (j < H)
         hint("%s of unit %d is %s, which should be %s%s", what, j,
-             digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
-             got[j] != 0 && near(got + j, want + j, 1, 1e-5) ?
+             BOTH(got[j], want[j]),
+             got[j] != 0 && is_near(got[j], want[j], 1e-5) ?
                  ": use double instead of float" :
                  "");
 }

@@ -56,14 +56,6 @@ static made *arrays(numbers *n)
     return &n->to;
 }
 
-static double product(const double *row, const double *x, int n)
-{
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        sum += row[k] * x[k];
-    return sum;
-}
-
 static void show_gate(int k, const numbers *mine, const numbers *same)
 {
     const char *squash = k == GATE_G ? "tanh" : "sigmoid", letter = "ifgo"[k];
@@ -71,8 +63,8 @@ static void show_gate(int k, const numbers *mine, const numbers *same)
            letter, letter);
     for (int j = 0; j < UNITS; j++) {
         int row = k * UNITS + j;
-        double wx = product(given_w + row * IN, given_x, IN),
-               uh = product(given_u + row * UNITS, given_h, UNITS);
+        double wx = dot(given_w + row * IN, given_x, IN),
+               uh = dot(given_u + row * UNITS, given_h, UNITS);
         printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j, squash,
                digits(wx), digits(given_bx[row]), digits(uh), digits(given_bh[row]),
                squash, digits(wx + given_bx[row] + uh + given_bh[row]),
@@ -121,12 +113,11 @@ static void show_memory(void)
     printf("\nthe memory of one bit\nletter");
     for (int t = 0; t < N; t++)
         printf("%6c", text[t]);
-    printf("\nc'    ");
-    for (int t = 0; t < N; t++)
-        printf("%6.2f", hundredths(to.c[t]));
-    printf("\nh'    ");
-    for (int t = 0; t < N; t++)
-        printf("%6.2f", hundredths(to.h[t]));
+    for (int k = 4; k < 6; k++) {
+        printf("\n%c'    ", "ifgoch"[k]);
+        for (int t = 0; t < N; t++)
+            printf("%6.2f", hundredths(of[k][t]));
+    }
     printf("\n");
 }
 
@@ -146,7 +137,7 @@ void show(void)
     show_memory();
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     numbers n;
     step(&given, given_x, given_c, given_h, arrays(&n));
@@ -157,6 +148,5 @@ void draw(const char *path)
         given_c[0],     { n.to.i[0], n.to.f[0], n.to.g[0], n.to.o[0] },
         n.to.c[0],      n.to.h[0],
     };
-    if (weft_plot_cell(path, "One step of an LSTM of two units", &cell))
-        printf("%s\n", weft_file_message());
+    return weft_plot_cell(path, "One step of an LSTM of two units", &cell);
 }

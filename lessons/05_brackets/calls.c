@@ -4,12 +4,10 @@
 
 double correlation(int n, const double *a, int a_step, const double *b, int b_step)
 {
-    double got = 0;
-    call_begins("correlation");
+    CALL(correlation, n, a_step, b_step);
     a = READS(a, n ? (n - 1) * a_step + 1 : 0),
     b = READS(b, n ? (n - 1) * b_step + 1 : 0);
-    ANSWER(correlation, got = answer(n, a, a_step, b, b_step));
-    return shared(got);
+    RETURN(correlation, answer(n, a, a_step, b, b_step));
 }
 
 static record numbers_of(const record *r)
@@ -22,18 +20,14 @@ static record numbers_of(const record *r)
 
 int unit_for(const record *r, int output)
 {
-    int got = 0;
-    call_begins("unit_for");
+    CALL(unit_for, r->n, output);
     record own = numbers_of(r);
-    ANSWER(unit_for, got = answer(&own, output));
-    return shared(got);
+    RETURN(unit_for, answer(&own, output));
 }
 
 double error_without(const record *r, int output, int cut)
 {
-    double got = 0;
-    call_begins("error_without");
+    CALL(error_without, r->n, output, cut);
     record own = numbers_of(r);
-    ANSWER(error_without, got = answer(&own, output, cut));
-    return shared(got);
+    RETURN(error_without, answer(&own, output, cut));
 }

@@ -35,7 +35,6 @@ static double correlation_with(int m, const double *a, const double *b)
 static void check_constant(double value)
 {
     static double a[MOST_N], b[MOST_N];
-    const double zero = 0;
     dice_fill(b, N);
     for (int i = 0; i < N; i++)
         a[i] = value;
@@ -43,7 +42,7 @@ static void check_constant(double value)
     if (isnan(got) || isnan(turned))
         hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
              "later comparisons wrong");
-    if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
+    if (!is_near(got, 0, 1e-9) || !is_near(turned, 0, 1e-9))
         hint("correlation with a constant unit is %s; it should be 0",
              digits(fabs(got) > 1e-9 ? got : turned));
 }
@@ -61,16 +60,12 @@ static void check_correlation(void)
                want = correlation_with(RIGHT, a, b);
         if (got == 0 && k == 0)
             hint("correlation gives 0 for correlated numbers: fill it in first");
-        for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !near(&got, &want, 1, 1e-9);
-             m++) {
-            double wrong = correlation_with(m, a, b);
-            if (near(&got, &wrong, 1, 1e-9))
+        for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !is_near(got, want, 1e-9); m++)
+            if (is_near(got, correlation_with(m, a, b), 1e-9))
                 hint("%s", hints[m]);
-        }
         hint_of_float("correlation is", &got, &want, 1);
-        if (!near(&got, &want, 1, 1e-9))
-            hint("correlation is %s, not %s", digits_unlike(got, want),
-                 digits_unlike(want, got));
+        if (!is_near(got, want, 1e-9))
+            hint("correlation is %s, not %s", BOTH(got, want));
     }
     check_constant(0), check_constant(.5);
 }
@@ -123,10 +118,10 @@ static void check_unit(const record *r, const char *of)
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: the target of token i for "
              "output o is target[i * OUTPUTS + o]");
-    hint("unit_for finds unit %d of %s for %s, with a correlation of %s; unit %d has "
-         "%s",
-         got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
-         digits(of_unit(r, want, o)));
+    hint(
+        "unit_for finds unit %d of %s for %s, with a correlation of %s; unit %d has %s",
+        got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
+        digits(of_unit(r, want, o)));
 }
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
@@ -197,21 +192,21 @@ static void check_error(const record *r)
     for (int o = 0; o < OUTPUTS; o++)
         for (int cut = UNITS - 1; cut >= -1; cut--) {
             double got = error_without(r, o, cut), want = error_with(RIGHT, r, o, cut);
-            if (near(&got, &want, 1, 1e-9))
+            if (is_near(got, want, 1e-9))
                 continue;
             if (got == 0)
                 hint("error_without gives 0: add |output - target| of each token");
             for (int m = SIGNED; m <= BY_UNITS; m++) {
-                double wrong = error_with(m, r, o, cut), size = fabs(wrong);
+                double wrong = error_with(m, r, o, cut);
                 if (m == ONLY_CUT && cut < 0)
                     continue;
-                if (near(&got, &wrong, 1, 1e-9) ||
-                    (m == SIGNED && near(&got, &size, 1, 1e-9)))
+                if (is_near(got, wrong, 1e-9) ||
+                    (m == SIGNED && is_near(got, fabs(wrong), 1e-9)))
                     hint("%s", hints[m]);
             }
             hint_of_float("error_without is", &got, &want, 1);
             hint("error_without of output %d and unit %d should be %s, not %s", o, cut,
-                 digits_unlike(want, got), digits_unlike(got, want));
+                 BOTH(want, got));
         }
 }
 

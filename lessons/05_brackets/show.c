@@ -239,7 +239,7 @@ static void line(const char *name, const double *x, int step, char *text, double
         value[i] = i < NAME ? 0 : two(x[(i - NAME) * step] / most);
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static reading now;
     char text[3 * LINE + 1], name[2][16];
@@ -256,7 +256,8 @@ void draw(const char *path)
         line(name[k], now.c + unit[k], UNITS, text + (k + 1) * LINE,
              value + (k + 1) * LINE);
     }
-    if (weft_plot_text(path, "A counter and a switch", text, 3 * LINE, value, &colours))
-        printf("%s\n", weft_file_message());
+    weft_status status =
+        weft_plot_text(path, "A counter and a switch", text, 3 * LINE, value, &colours);
     net_free(n);
+    return status;
 }

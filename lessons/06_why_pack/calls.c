@@ -6,7 +6,7 @@
 batch_size count(int n, const int32_t *len)
 {
     batch_size size = { 0, 0 };
-    call_begins("count");
+    CALL(count, n);
     len = READS(len, n);
     ANSWER(count, size = answer(n, len));
     share(&size, sizeof size);
@@ -15,8 +15,9 @@ batch_size count(int n, const int32_t *len)
 
 weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool reverse)
 {
-    call_begins("run_padded");
     weft_rnn_out out = { 0 };
+    int n = (int)weft_size(x, 0), T = (int)weft_size(x, 1);
+    CALL(run_padded, n, T, reverse);
     ANSWER(run_padded, out = answer(lstm, x, mask, reverse));
     return out;
 }
@@ -24,7 +25,8 @@ weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool 
 weft_tensor *mean_square(weft_tensor *y, weft_tensor *mask)
 {
     weft_tensor *mean = NULL;
-    call_begins("mean_square");
+    int n = (int)weft_size(y, 0), T = (int)weft_size(y, 1);
+    CALL(mean_square, n, T);
     ANSWER(mean_square, mean = answer(y, mask));
     return mean;
 }

@@ -1,9 +1,8 @@
 /* Lesson 6: compares the student's padded program with a packed run, with pads of 0, 7
  * and NaN. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include <sys/mman.h>
 #include "weft_op.h"
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
 enum { MOST_N = 12, MOST_T = 40, CELLS = MOST_N * MOST_T * UNITS };
@@ -12,17 +11,14 @@ static int N, T; /* of the batch under test */
 /* ---- count ---- */
 static void check_one_count(int n, const int32_t *len)
 {
-    int longest = 0, tokens = 0;
-    for (int s = 0; s < n; s++)
-        tokens += len[s], longest = len[s] > longest ? len[s] : longest;
+    int longest = largest_of(n, len), tokens = sum_of(n, len);
     batch_size got = count(n, len);
     if (tokens && !got.cells && !got.tokens)
         hint("count gives 0 cells and 0 tokens: cells are n times the longest length, "
              "tokens the sum of lengths");
     if (got.tokens == n * longest && got.cells == tokens && tokens != n * longest)
         hint("count exchanges its results: .cells is n times the longest length, "
-             ".tokens "
-             "the sum of lengths");
+             ".tokens the sum of lengths");
     if (got.tokens != tokens)
         hint("count finds %d tokens in %d sequences, not %d: add each length once",
              got.tokens, n, tokens);
@@ -37,18 +33,13 @@ static void check_one_count(int n, const int32_t *len)
          n, longest, n * longest);
 }
 
-/* Checks an empty batch. Its list is in memory that cannot be read. */
+/* Checks an empty batch. Its list is at an address that cannot be read. */
 static void check_no_count(void)
 {
-    enum { PAGES = 1 << 16 };
-    void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return;
-    hint_of_crash("count reads a length, such as len[0], of a batch without "
-                  "sequences: n may be 0");
-    check_one_count(0, (const int32_t *)((char *)room + PAGES));
+    hint_of_crash("count reads a length, such as len[0], of a batch without sequences: "
+                  "n may be 0");
+    check_one_count(0, (const int32_t *)sizeof(double));
     hint_of_crash(NULL);
-    munmap(room, 2 * PAGES);
 }
 
 static void check_count(void)
@@ -120,40 +111,10 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank,
         hint("run_padded's %s does not have the shape in lesson.h", what);
 }
 
-/* Programs. PACKED: the right one; ALL_CELLS: pads count as tokens; FORWARD: the
- * answer, run forward even with the reverse layer. The others have one mistake each,
- * see below. */
-typedef enum {
-    PACKED,
-    YOURS,
-    ALL_CELLS,
-    FORWARD,
-    SWAPPED,
-    EXCHANGED,
-    TOKENS_LOST,
-    MASK_OF_K,
-    X_OF_K,
-    Y_OF_K,
-    PROGRAMS
-} program;
-static const char *const mistakes[PROGRAMS] = {
-    [SWAPPED] = "old and new state are exchanged: weft_where(condition, a, b) is a at "
-                "tokens, so a must be the state after the step",
-    [EXCHANGED] = "h and c are exchanged: h of the next step is out.last.h, and c is "
-                  "out.last.c",
-    [TOKENS_LOST] =
-        "x is cleared at the tokens, not in the pads: weft_where(condition, "
-        "a, b) is a at tokens",
-    [MASK_OF_K] =
-        "reverse: the mask is that of step k, but the token is that of step t "
-        "= T - 1 - k: use the mask of step t",
-    [X_OF_K] =
-        "reverse: the token is that of step k: step k of the loop reads step t = "
-        "T - 1 - k of x",
-    [Y_OF_K] =
-        "reverse: y is in the order of the loop: the output of step t belongs in "
-        "y[t]",
-};
+/* Programs: those with a mistake of mistakes.def, and these. PACKED: the right one;
+ * ALL_CELLS: pads count as tokens; FORWARD: the answer, run forward even with the
+ * reverse layer. */
+enum { PACKED = MISTAKES, YOURS, ALL_CELLS, FORWARD };
 
 static weft_tensor *step_at(weft_tensor *x, int t, int width)
 {
@@ -162,7 +123,7 @@ static weft_tensor *step_at(weft_tensor *x, int t, int width)
 
 /* Runs a padded program with a mistake. */
 static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
-                             bool reverse, program what)
+                             bool reverse, int what)
 {
     weft *w = weft_context_of(x);
     weft_tensor *zero = weft_scalar(w, 0),
@@ -187,13 +148,13 @@ static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
     return (weft_rnn_out){ weft_stack(y, T, 1), s };
 }
 
-static weft_rnn_out out_of(const one_case *c, program what, const layers *l,
-                           weft_tensor *x, weft_tensor *mask)
+static weft_rnn_out out_of(const one_case *c, int what, const layers *l, weft_tensor *x,
+                           weft_tensor *mask)
 {
     weft_rnn *one = l->one[c->reverse];
     if (what == PACKED)
         return packed(l, x, c);
-    if (what >= SWAPPED)
+    if (what < MISTAKES)
         return mistaken(one, x, mask, c->reverse, what);
     if (what != ALL_CELLS)
         return run_padded(one, x, mask, what == YOURS && c->reverse);
@@ -203,7 +164,7 @@ static weft_rnn_out out_of(const one_case *c, program what, const layers *l,
     return out;
 }
 
-static void compute(const one_case *c, program what, numbers *r)
+static void compute(const one_case *c, int what, numbers *r)
 {
     weft *w = lesson_open(66);
     layers l = layers_new(w);
@@ -223,7 +184,7 @@ static void compute(const one_case *c, program what, numbers *r)
     lesson_close(w);
 }
 
-static numbers run(const one_case *c, program what)
+static numbers run(const one_case *c, int what)
 {
     static numbers r;
     bool answers = what == YOURS || what == FORWARD;
@@ -274,8 +235,7 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
                  "must keep its value",
                  way);
         hint("%s: y is right, but last.h of sequence 1 is %s, not %s", way,
-             digits_unlike(got->h[0], want->h[0]),
-             digits_unlike(want->h[0], got->h[0]));
+             BOTH(got->h[0], want->h[0]));
     }
     if (!near(got->c, want->c, N * UNITS, 1e-9))
         hint("%s: last.h is right, but last.c is not: an LSTM's state is h and c, and "
@@ -294,10 +254,10 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
         if (c->reverse && near_in(c, got->y, forward.y, true))
             hint("reverse: y is that of the forward direction: with reverse, begin at "
                  "step T - 1, not at step 0");
-        for (int what = SWAPPED; what < PROGRAMS; what++) {
+        for (int what = RIGHT + 1; what < MISTAKES; what++) {
             numbers wrong = run(c, what);
             if (near_in(c, got->y, wrong.y, true))
-                hint("%s", mistakes[what]);
+                hint("%s", hints[what]);
         }
         hint("%s: y is wrong at tokens (pads are %s)",
              c->reverse ? "reverse" : "forward", digits(c->pad));
@@ -332,30 +292,23 @@ static void hint_of_mean(double got, double sum, int tokens, const double *y)
         hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
              tokens);
     const known_mistake known[] = {
-        { sum / tokens,
-          "mean_square divides by the tokens only: each has UNITS numbers" },
-        { sum, "mean_square is a sum: divide by tokens times UNITS" },
-        { sqrt(right), "mean_square is the root of the mean: return the mean" },
-        { plain / tokens / UNITS, "mean_square adds y: add its squares" },
-        { sum / N / UNITS,
-          "mean_square divides by the sequences: divide by the tokens" },
+        { sum / tokens, "divides by the tokens only: each has UNITS numbers" },
+        { sum, "is a sum: divide by tokens times UNITS" },
+        { sqrt(right), "is the root of the mean: return the mean" },
+        { plain / tokens / UNITS, "adds y: add its squares" },
+        { sum / N / UNITS, "divides by the sequences: divide by the tokens" },
         { sum / numbers,
-          "mean_square counts numbers that are not 0: a token's output may "
-          "be 0, so use the mask" },
+          "counts numbers that are not 0: a token's output may be 0, so use the mask" },
     };
-    HINT_OF_KNOWN(got, known);
-    hint_of_float("mean_square is", &got, &right, 1);
-    hint("mean_square gives %s, not %s", digits_unlike(got, right),
-         digits_unlike(right, got));
+    HINT_OF_KNOWN("mean_square", got, right, known);
+    hint("mean_square gives %s, not %s", BOTH(got, right));
 }
 
 static void check_mean(const one_case *c)
 {
     const weft_lengths lengths = { .n = N, .len = c->len };
     double y[CELLS], gradient[CELLS] = { 0 }, want[CELLS], sum = 0, got = 0;
-    int tokens = 0, cells = N * T * UNITS;
-    for (int s = 0; s < N; s++)
-        tokens += c->len[s];
+    int tokens = sum_of(N, c->len), cells = N * T * UNITS;
     dice_seed(62), dice_fill(y, cells);
     for (int i = 0; i < cells; i++) {
         y[i] = i / UNITS % T < c->len[i / UNITS / T] && i % 3 ? y[i] : 0;

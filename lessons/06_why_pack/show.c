@@ -159,7 +159,7 @@ void show(void)
 
 /* Draws the padded program's difference in each token of the reverse direction, in
  * concat order. */
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     const weft_colour_scale scale = { 0, 0, .5, "largest difference in y" };
     difference d = differ(1, 7, NAIVE);
@@ -168,7 +168,6 @@ void draw(const char *path)
     for (int i = 0; i < N * T; i++)
         if (i % T < len[i / T])
             of_token[rows++] = d.token[i];
-    if (weft_plot_batch(path, "Reverse direction: what pads of 7 change", &lengths,
-                        NULL, of_token, &scale, NULL))
-        printf("%s\n", weft_file_message());
+    return weft_plot_batch(path, "Reverse direction: what pads of 7 change", &lengths,
+                           NULL, of_token, &scale, NULL);
 }

@@ -1,37 +1,20 @@
 /* Lesson 7: calls of the student's functions, see common/answer.h. */
 #include "common/answer.h"
+#include "common/lesson.h"
 #include "lesson.h"
-
-static int longest_of(int n, const int32_t *x)
-{
-    int longest = 0;
-    for (int i = 0; i < n; i++)
-        longest = x[i] > longest ? x[i] : longest;
-    return longest;
-}
-
-static int sum_of(int n, const int32_t *x)
-{
-    int sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += x[i];
-    return sum;
-}
 
 int conjugate(int n, const int32_t *part, int32_t *out)
 {
-    int count = 0;
-    call_begins("conjugate");
-    int32_t *to = call_writes("out", out, longest_of(n, part), sizeof *out);
+    CALL(conjugate, n);
+    int32_t *to = WRITES(out, largest_of(n, part));
     part = READS(part, n);
-    ANSWER(conjugate, count = answer(n, part, to));
-    return (int)shared(count);
+    RETURN(conjugate, answer(n, part, to));
 }
 
 void pack_index(int n, const int32_t *len, packing *p)
 {
-    int steps = longest_of(n, len), rows = sum_of(n, len);
-    call_begins("pack_index");
+    int steps = largest_of(n, len), rows = sum_of(n, len);
+    CALL(pack_index, n);
     packing own = *p;
     own.batch_sizes =
         call_writes("batch_sizes", p->batch_sizes, steps, sizeof(int32_t));
@@ -48,8 +31,8 @@ void pack_index(int n, const int32_t *len, packing *p)
 
 void unpack(const packing *p, const double *data, double *padded)
 {
-    call_begins("unpack");
-    double *to = call_writes("padded", padded, p->n * p->steps, sizeof *padded);
+    CALL(unpack, p->n, p->steps, p->rows);
+    double *to = WRITES(padded, p->n * p->steps);
     packing own = *p;
     own.batch_sizes =
         (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps, sizeof(int32_t));

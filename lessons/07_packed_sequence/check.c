@@ -16,10 +16,8 @@ static const char *list(int n, const int32_t *x)
     return to;
 }
 
-static bool equal(int n, const int32_t *a, const int32_t *b)
-{
-    return !memcmp(a, b, (size_t)n * sizeof *a);
-}
+/* Gives a hint with the lengths. */
+#define HINT(format, ...) hint("lengths %s: " format, list(n, len), ##__VA_ARGS__)
 
 /* ---- the conjugate ---- */
 static void check_conjugate(int n, const int32_t *len, const packing *want)
@@ -42,7 +40,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
     if (steps == want->steps + 1)
         hint("conjugate of %s ends with a 0: no part is above %d, so out[%d] is unused",
              list(n, len), want->steps, want->steps);
-    if (steps == want->steps && steps && !equal(steps, got, want->batch_sizes)) {
+    if (steps == want->steps && steps && !same_ints(got, want->batch_sizes, steps)) {
         bool once = true;
         for (int k = 0; k < steps; k++) {
             int others = 0;
@@ -53,7 +51,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
         if (once)
             hint("conjugate counts the parts equal to k + 1: count those above k");
     }
-    if (steps != want->steps || !equal(steps, got, want->batch_sizes))
+    if (steps != want->steps || !same_ints(got, want->batch_sizes, steps))
         hint("conjugate of %s should be %s, not %s", list(n, len),
              list(want->steps, want->batch_sizes),
              steps < 0 ? "of a negative count" : list(steps, got));
@@ -87,24 +85,21 @@ static void check_sizes(int n, const int32_t *len, const room *got, const packin
 {
     const packing *p = &got->p;
     if (p->n != n)
-        hint("lengths %s: n is %d, but sequences of length 0 also count", list(n, len),
-             p->n);
+        HINT("n is %d, but sequences of length 0 also count", p->n);
     if (p->steps == want->steps + 1)
-        hint("lengths %s: pack_index gives %d steps, but steps are 0 .. %d",
-             list(n, len), p->steps, want->steps - 1);
+        HINT("pack_index gives %d steps, but steps are 0 .. %d", p->steps,
+             want->steps - 1);
     if (p->steps != want->steps)
-        hint("lengths %s: pack_index gives %d steps, but the longest length is %d",
-             list(n, len), p->steps, want->steps);
-    if (!equal(p->steps, p->batch_sizes, want->batch_sizes))
-        hint("lengths %s: batch_sizes should be %s, not %s: count lengths above t",
-             list(n, len), list(p->steps, want->batch_sizes),
-             list(p->steps, p->batch_sizes));
+        HINT("pack_index gives %d steps, but the longest length is %d", p->steps,
+             want->steps);
+    if (!same_ints(p->batch_sizes, want->batch_sizes, p->steps))
+        HINT("batch_sizes should be %s, not %s: count lengths above t",
+             list(p->steps, want->batch_sizes), list(p->steps, p->batch_sizes));
     if (p->rows == 0 && want->rows)
-        hint("lengths %s: pack_index gives 0 rows: each token has one, %d in all",
-             list(n, len), want->rows);
+        HINT("pack_index gives 0 rows: each token has one, %d in all", want->rows);
     if (p->rows != want->rows)
-        hint("lengths %s: pack_index gives %d rows, but the sum of lengths is %d",
-             list(n, len), p->rows, want->rows);
+        HINT("pack_index gives %d rows, but the sum of lengths is %d", p->rows,
+             want->rows);
 }
 
 static void check_sorted(int n, const int32_t *len, const packing *p,
@@ -114,33 +109,30 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
     for (int place = 0; place < n; place++) {
         int s = p->sorted[place];
         if (s < 0 || s >= n || seen[s])
-            hint("lengths %s: sorted is %s, but it must contain each of 0 .. %d once",
-                 list(n, len), list(n, p->sorted), n - 1);
+            HINT("sorted is %s, but it must contain each of 0 .. %d once",
+                 list(n, p->sorted), n - 1);
         seen[s] = true;
         descending &= !place || len[p->sorted[place - 1]] >= len[s];
         ascending &= !place || len[p->sorted[place - 1]] <= len[s];
     }
-    if (equal(n, p->sorted, want->unsorted) && !equal(n, p->sorted, want->sorted) &&
-        !descending)
-        hint("lengths %s: sorted has the values of unsorted", list(n, len));
+    if (same_ints(p->sorted, want->unsorted, n) &&
+        !same_ints(p->sorted, want->sorted, n) && !descending)
+        HINT("sorted has the values of unsorted");
     if (!descending && ascending)
-        hint("lengths %s: sorted has the shortest sequence first, not the longest",
-             list(n, len));
+        HINT("sorted has the shortest sequence first, not the longest");
     if (!descending)
-        hint("lengths %s: sorted is %s, which is not the longest first", list(n, len),
-             list(n, p->sorted));
+        HINT("sorted is %s, which is not the longest first", list(n, p->sorted));
     for (int place = 1; place < n; place++)
         if (len[p->sorted[place - 1]] == len[p->sorted[place]] &&
             p->sorted[place - 1] > p->sorted[place])
-            hint("lengths %s: sorted has sequence %d before %d, which is as long: "
-                 "equal lengths must keep their order (a stable sort)",
-                 list(n, len), p->sorted[place - 1], p->sorted[place]);
+            HINT("sorted has sequence %d before %d, which is as long: equal lengths "
+                 "must keep their order (a stable sort)",
+                 p->sorted[place - 1], p->sorted[place]);
     for (int place = 0; place < n; place++)
         if (p->unsorted[p->sorted[place]] != place)
-            hint("lengths %s: %s: unsorted[sequence] is a place: unsorted[%d] is %d",
-                 list(n, len),
-                 equal(n, p->unsorted, p->sorted) ? "unsorted is a copy of sorted" :
-                                                    "unsorted is wrong",
+            HINT("%s: unsorted[sequence] is a place: unsorted[%d] is %d",
+                 same_ints(p->unsorted, p->sorted, n) ? "unsorted is a copy of sorted" :
+                                                        "unsorted is wrong",
                  p->sorted[place], place);
 }
 
@@ -161,22 +153,20 @@ static void check_rows(int n, const int32_t *len, const packing *p, const packin
         if (p->sequence[r] == want->sequence[r] && p->position[r] == want->position[r])
             continue;
         if (batch_major(n, len, p, true) || batch_major(n, len, p, false))
-            hint("lengths %s: row %d has token %d of sequence %d, not token %d of "
-                 "sequence %d: time first, so all first tokens precede all second ones",
-                 list(n, len), r, p->position[r], p->sequence[r], want->position[r],
+            HINT("row %d has token %d of sequence %d, not token %d of sequence %d: "
+                 "time first, so all first tokens precede all second ones",
+                 r, p->position[r], p->sequence[r], want->position[r],
                  want->sequence[r]);
         if (p->position[r] == want->position[r] && p->sequence[r] >= 0 &&
             p->sequence[r] < n && p->sorted[p->sequence[r]] == want->sequence[r])
-            hint("lengths %s: row %d has place %d, not the sequence in it, %d",
-                 list(n, len), r, p->sequence[r], want->sequence[r]);
+            HINT("row %d has place %d, not the sequence in it, %d", r, p->sequence[r],
+                 want->sequence[r]);
         if (p->sequence[r] == want->sequence[r] &&
             p->position[r] == want->position[r] + 1)
-            hint("lengths %s: row %d has position %d of sequence %d, not %d: positions "
-                 "begin at 0",
-                 list(n, len), r, p->position[r], p->sequence[r], want->position[r]);
-        hint("lengths %s: row %d should have token %d of sequence %d, not %d of %d",
-             list(n, len), r, want->position[r], want->sequence[r], p->position[r],
-             p->sequence[r]);
+            HINT("row %d has position %d of sequence %d, not %d: positions begin at 0",
+                 r, p->position[r], p->sequence[r], want->position[r]);
+        HINT("row %d should have token %d of sequence %d, not %d of %d", r,
+             want->position[r], want->sequence[r], p->position[r], p->sequence[r]);
     }
 }
 
@@ -202,14 +192,10 @@ static void hint_of_order(int n, const int32_t *len, const packing *p,
         for (int t = 0, s = p->sorted[place]; t < len[s]; t++)
             by_sequence[s * p->steps + t] = data[r++];
     if (near(padded, right, n * p->steps, 0))
-        hint("lengths %s: unpack turns the sequences around: token t has index s * "
-             "steps "
-             "+ t",
-             list(n, len));
+        HINT("unpack turns the sequences around: token t has index s * steps + t");
     if (near(padded, by_sequence, n * p->steps, 0))
-        hint("lengths %s: unpack reads data sequence after sequence: it is time first, "
-             "batch_sizes[t] rows for step t",
-             list(n, len));
+        HINT("unpack reads data sequence after sequence: it is time first, "
+             "batch_sizes[t] rows for step t");
 }
 
 static void check_unpack(int n, const int32_t *len, const packing *p)
@@ -232,7 +218,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     if (near(padded, want, n * p->steps, 0))
         return;
     if (only_pads_are_wrong(padded, want, n * p->steps))
-        hint("lengths %s: unpack does not set the pads to 0", list(n, len));
+        HINT("unpack does not set the pads to 0");
     unpack(p, data, again);
     if (near(again, want, n * p->steps, 0))
         hint("unpack is right, but it may read only batch_sizes and sorted");
@@ -243,22 +229,19 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     }
     if (near(padded, transposed, n * p->steps, 0) ||
         near(again, transposed, n * p->steps, 0))
-        hint("lengths %s: unpack is transposed: padded is [n, steps], so token t of "
-             "sequence s has index s * steps + t",
-             list(n, len));
+        HINT("unpack is transposed: padded is [n, steps], so token t of sequence s has "
+             "index s * steps + t");
     if (near(padded, by_unsorted, n * p->steps, 0) ||
         near(again, by_unsorted, n * p->steps, 0))
-        hint("lengths %s: unpack uses unsorted instead of sorted: sorted[place] is a "
-             "sequence, unsorted[sequence] is its place",
-             list(n, len));
+        HINT("unpack uses unsorted instead of sorted: sorted[place] is a sequence, "
+             "unsorted[sequence] is its place");
     if (near(padded, by_place, n * p->steps, 0))
-        hint("lengths %s: unpack keeps the sorted order: row s of padded is sequence s",
-             list(n, len));
+        HINT("unpack keeps the sorted order: row s of padded is sequence s");
     hint_of_order(n, len, p, data, padded);
     for (int i = 0; i < n * p->steps; i++)
-        if (!near(padded + i, want + i, 1, 0))
-            hint("lengths %s: unpack has %s for token %d of sequence %d; its row is %s",
-                 list(n, len), digits(padded[i]), i % p->steps, i / p->steps,
+        if (!is_near(padded[i], want[i], 0))
+            HINT("unpack has %s for token %d of sequence %d; its row is %s",
+                 digits(padded[i]), i % p->steps, i / p->steps,
                  want[i] > 0 ? digits(want[i] - 1) : "missing: it is a pad");
 }
 

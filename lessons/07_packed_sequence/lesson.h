@@ -19,8 +19,10 @@ typedef struct {
 } packing;
 void pack_index(int n, const int32_t *len, packing *p);
 
-/* Copies packed data [rows], one number per token, to padded [n, steps]. Row s holds
- * sequence s, and pads are 0. Reads only batch_sizes and sorted of the arrays. */
+/* Copies packed data [rows], one number per token, to padded, which has n rows of
+ * p->steps numbers each, one row after the other. Row s holds sequence s: its token t
+ * is padded[s * p->steps + t], and the numbers after its last token, the pads, are 0.
+ * Reads only batch_sizes and sorted of the arrays. */
 void unpack(const packing *p, const double *data, double *padded);
 
 /* Writes the conjugate partition: out[k] is the number of parts larger than k, for k =

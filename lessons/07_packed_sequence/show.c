@@ -67,13 +67,12 @@ static void print_rows(const packing *p)
 
 static bool same(const packing *a, const packing *b)
 {
-    size_t n = (size_t)a->n * sizeof(int32_t), rows = (size_t)a->rows * sizeof(int32_t);
     return a->n == b->n && a->steps == b->steps && a->rows == b->rows &&
-           !memcmp(a->batch_sizes, b->batch_sizes,
-                   (size_t)a->steps * sizeof(int32_t)) &&
-           !memcmp(a->sorted, b->sorted, n) && !memcmp(a->unsorted, b->unsorted, n) &&
-           !memcmp(a->sequence, b->sequence, rows) &&
-           !memcmp(a->position, b->position, rows);
+           same_ints(a->batch_sizes, b->batch_sizes, a->steps) &&
+           same_ints(a->sorted, b->sorted, a->n) &&
+           same_ints(a->unsorted, b->unsorted, a->n) &&
+           same_ints(a->sequence, b->sequence, a->rows) &&
+           same_ints(a->position, b->position, a->rows);
 }
 
 static void show_batch(int n, const int32_t *len)
@@ -120,7 +119,7 @@ void show(void)
 }
 
 /* Draws the batch. The label of a token is its row in the packed form. */
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     const packing *p = pack(8, eight);
     char text[ROOM][16];
@@ -134,7 +133,6 @@ void draw(const char *path)
         snprintf(text[i], sizeof text[i], "%d", r);
         label[i] = text[i];
     }
-    if (weft_plot_batch(path, "The row of each token in the packed batch", &lengths,
-                        label, NULL, NULL, NULL))
-        printf("%s\n", weft_file_message());
+    return weft_plot_batch(path, "The row of each token in the packed batch", &lengths,
+                           label, NULL, NULL, NULL);
 }

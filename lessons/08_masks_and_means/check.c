@@ -189,7 +189,7 @@ static void check_accumulate(const task *t)
     hint_of_float("the gradient is", got, whole, WEIGHTS);
     int k = first_off(got, whole, WEIGHTS, 1e-10);
     hint("the gradient of weight %d is %s, not %s, as for one big batch", k + 1,
-         digits_unlike(got[k], whole[k]), digits_unlike(whole[k], got[k]));
+         BOTH(got[k], whole[k]));
 }
 
 /* ---- the splits ---- */

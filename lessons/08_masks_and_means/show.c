@@ -6,17 +6,9 @@
 #include "given.h"
 
 /* ---- a network over batches ---- */
-static int tokens_of(int n, const int *len)
-{
-    int all = 0;
-    for (int s = 0; s < n; s++)
-        all += len[s];
-    return all;
-}
-
 void task_fill(task *t, int other)
 {
-    int all = tokens_of(t->n, t->len), usual = tokens_of(t->n - other, t->len);
+    int all = sum_of(t->n, t->len), usual = sum_of(t->n - other, t->len);
     dice_fill(t->x, all * INPUTS);
     for (int k = 0; k < all; k++)
         t->y[k] = (k < usual ? 1 : -2) * t->x[k * INPUTS] + .5 * t->x[k * INPUTS + 1] +
@@ -94,7 +86,7 @@ static weft_loss loss_between(weft_tensor *z, int from, int to, const double *ma
 {
     weft *w = weft_context_of(z);
     int32_t place[TOKENS], len[SEQUENCES];
-    int first = tokens_of(from, lengths), n = tokens_of(to, lengths) - first;
+    int first = sum_of(from, lengths), n = sum_of(to, lengths) - first;
     for (int k = 0; k < n; k++)
         place[k] = first + k;
     for (int s = from; s < to; s++)
@@ -152,7 +144,7 @@ static void show_tokens(double weight[MEANS][TOKENS])
             for (int m = 0; m < MEANS; m++) {
                 double hand = weight[m][k] * (p - target[k]);
                 mine[m] += weight[m][k] * loss;
-                same &= near(&hand, &g[m][k], 1, 1e-12);
+                same &= is(hand, g[m][k]);
             }
         }
     printf("\nmean of   by weft  by hand\n");
@@ -258,7 +250,7 @@ static void bar(bars *b, double at, double width, double height)
     }
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static const char *const titles[MEANS] = { "mean of all 11 tokens",
                                                "mean of the means of 4 sequences",
@@ -296,6 +288,5 @@ void draw(const char *path)
         }
         charts[m].curves = curves[m], charts[m].n = 4;
     }
-    if (weft_plot_lines(path, "The weight of each token", charts, MEANS + 1, 2))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "The weight of each token", charts, MEANS + 1, 2);
 }

@@ -6,7 +6,7 @@
 weft_state read_window(const window *in, weft_tensor **y)
 {
     weft_state last = { 0 };
-    call_begins("read_window");
+    CALL(read_window, in->steps, in->slots);
     ANSWER(read_window, last = answer(in, y));
     return last;
 }

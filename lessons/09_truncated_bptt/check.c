@@ -7,13 +7,8 @@
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-enum {
-    MOST_SLOTS = 20,
-    MOST_ALL = 80,
-    WIDEST = 5,
-    MOST_PIECES = MOST_SLOTS * MOST_ALL
-};
-enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
+enum { MOST_SLOTS = 20, MOST_ALL = 80, WIDEST = 5 };
+enum { MOST_PIECES = MOST_SLOTS * MOST_ALL, MOST_X = MOST_PIECES * WIDEST };
 static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of the text under test */
 static piece pieces[MOST_PIECES];
 static double x[MOST_X], got[MOST_X], want[MOST_X];
@@ -203,12 +198,10 @@ static void hint_of_places(bool contaminated)
                      "%d: the state must be zeros where a sequence begins",
                      p + 1, p, s + 1);
             int j = first_off(got + at, want + at, H, 1e-12);
-            hint(
-                "window %d, step %d, slot %d, which is token %d of sequence %d: number "
-                "%d of y is %s, not %s",
-                t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1, j,
-                digits_unlike(got[at + j], want[at + j]),
-                digits_unlike(want[at + j], got[at + j]));
+            hint("window %d, step %d, slot %d, which is token %d of sequence %d: "
+                 "number %d of y is %s, not %s",
+                 t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1, j,
+                 BOTH(got[at + j], want[at + j]));
         }
 }
 

@@ -5,14 +5,8 @@
 
 /* A sequence begins with a key, one of a .. d. Other letters and question marks follow,
  * and after each question mark the key comes again. */
-enum {
-    SEQUENCES = 24,
-    SHORTEST = 20,
-    LONGEST = 180,
-    LETTERS = 8,
-    HIDDEN = 16,
-    SLOTS = 8
-};
+enum { SEQUENCES = 24, SHORTEST = 20, LONGEST = 180 };
+enum { LETTERS = 8, HIDDEN = 16, SLOTS = 8 };
 static const char alphabet[] = "abcdxyz?";
 typedef struct {
     int32_t len[SEQUENCES], letter[SEQUENCES * LONGEST]; /* end to end */

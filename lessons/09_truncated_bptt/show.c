@@ -48,10 +48,8 @@ static network network_open(void)
 }
 
 /* ---- a result: all outputs, and the gradient of the summed loss ---- */
-enum {
-    WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2),
-    OUTPUTS = SEQUENCES * LONGEST * HIDDEN
-};
+enum { WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2) };
+enum { OUTPUTS = SEQUENCES * LONGEST * HIDDEN };
 typedef struct {
     double y[OUTPUTS], g[WEIGHTS];
     int64_t tape, windows;
@@ -215,13 +213,7 @@ static void by_weft(int steps, result *r)
 static const int windows[] = { 5, 10, 25, 50, 100, 180 };
 enum { WINDOWS = sizeof windows / sizeof *windows };
 
-static double product(const double *a, const double *b)
-{
-    double sum = 0;
-    for (int k = 0; k < WEIGHTS; k++)
-        sum += a[k] * b[k];
-    return sum;
-}
+static double product(const double *a, const double *b) { return dot(a, b, WEIGHTS); }
 static double cosine(const result *a, const result *b)
 {
     return product(a->g, b->g) / sqrt(product(a->g, a->g) * product(b->g, b->g));
@@ -237,7 +229,7 @@ static int differ(const result *a, const result *b)
 {
     int n = 0;
     for (int k = 0; k < it.tokens * HIDDEN; k++)
-        n += !near(a->y + k, b->y + k, 1, 1e-12);
+        n += !is(a->y[k], b->y[k]);
     return n;
 }
 
@@ -318,7 +310,7 @@ static weft_curve curve_of(const char *name, const marks *m, const double *low)
     return (weft_curve){ .name = name, .n = m->n, .x = m->x, .y = m->y, .low = low };
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static marks m[3];
     double steps[WINDOWS], cosines[WINDOWS], errors[WINDOWS];
@@ -352,6 +344,5 @@ void draw(const char *path)
           .curves = lost,
           .n = 2 },
     };
-    if (weft_plot_lines(path, "A text in windows", charts, 2, 2))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "A text in windows", charts, 2, 2);
 }

@@ -33,14 +33,13 @@ static void fill(batch *b, int n, const int *len)
     lesson_close(w);
 }
 
-static double exp_sum(const batch *b, int list, int place)
+/* Returns the sum of exp over all sequences, at one place or at all: -1. */
+static double exp_sum(const batch *b, int place)
 {
     double sum = 0;
     for (int s = 0, k = 0; s < b->n; s++)
         for (int t = 0; t < b->len[s]; t++, k++)
-            sum += (list < 0 || s == list) && (place < 0 || t == place) ?
-                       exp(b->score[k]) :
-                       0;
+            sum += place < 0 || t == place ? exp(b->score[k]) : 0;
     return sum;
 }
 
@@ -62,8 +61,8 @@ static double weight_with(const batch *b, int way, int s, int t, int first)
     case NO_EXP: return score / sum;
     case NO_DIVISION: return exp(score);
     case NO_DIVISION_BY_MOST: return exp(score - most);
-    case OVER_ALL: return exp(score) / exp_sum(b, -1, -1);
-    case OVER_LISTS: return exp(score) / exp_sum(b, -1, t);
+    case OVER_ALL: return exp(score) / exp_sum(b, -1);
+    case OVER_LISTS: return exp(score) / exp_sum(b, t);
     case MEAN: return 1. / b->len[s];
     default: return score == most;
     }
@@ -83,11 +82,10 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-5) && fabs(first - 1) > 1e-13)
-        hint(
-            "the weights are nearly right, but those of sequence 1 add up to %.17g: do "
-            "not add a constant to the divisor, and use exp and double, not expf and "
-            "float",
-            first);
+        hint("the weights are nearly right, but those of sequence 1 add up to %.17g: "
+             "do not add a constant to the divisor, and use exp and double, not expf "
+             "and float",
+             first);
     hint_of_float("the weights are", got, b->weight, b->tokens);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
@@ -135,8 +133,7 @@ static void hint_of_contexts(const batch *b, const double *context)
         for (int j = 0; j < DM; j++)
             held[j] = want[j] + HELD;
         if (near(got, held, DM, 1e-10))
-            hint("the context of sequence %d is added to old values: begin with "
-                 "zeros",
+            hint("the context of sequence %d is added to old values: begin with zeros",
                  s + 1);
         if (!b->len[s])
             hint("sequence %d has no tokens: its context must be set to zeros", s + 1);
@@ -145,8 +142,7 @@ static void hint_of_contexts(const batch *b, const double *context)
         hint("the weights are right, but number %d of the context of sequence %d is "
              "%s, not %s: add weight[t] times row t of its own memory, which begins at "
              "row %d",
-             j, s + 1, digits_unlike(got[j], want[j]), digits_unlike(want[j], got[j]),
-             first);
+             j, s + 1, BOTH(got[j], want[j]), first);
     }
 }
 
@@ -394,8 +390,7 @@ static reply answer_of(const question *q, int way)
 
 static bool same_answer(const reply *a, const reply *b)
 {
-    return a->n == b->n &&
-           (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
+    return a->n == b->n && same_ints(a->out, b->out, a->n);
 }
 
 /* Checks the coins and the unused part of out after a right answer. */

@@ -308,7 +308,7 @@ void show(void)
     lesson_close(n.w);
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static const char *const columns[SHOWN] = { "3", "1", "4", "1", "5", "9" };
     static const char *const rows[ROWS] = { "9", "5", "1", "4", "1", "3", "end" };
@@ -321,8 +321,7 @@ void draw(const char *path)
     lesson_close(n.w);
     for (int k = 0; k < ROWS * SHOWN; k++)
         weight[k] = hundredths(weight[k]);
-    if (weft_plot_heatmap(
-            path, "The weight of each digit above, for each digit on the left", ROWS,
-            SHOWN, weight, rows, columns, NULL))
-        printf("%s\n", weft_file_message());
+    return weft_plot_heatmap(
+        path, "The weight of each digit above, for each digit on the left", ROWS, SHOWN,
+        weight, rows, columns, NULL);
 }

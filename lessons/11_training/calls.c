@@ -1,10 +1,8 @@
 /* Lesson 11: calls of the student's functions, see common/answer.h. Only the process
  * with the answer has its parameters; the check shares the numbers. */
-#define _GNU_SOURCE
 #include "common/answer.h"
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "known.h"
 #include "lesson.h"
 
@@ -12,19 +10,18 @@ enum { MOST_ARRAYS = 8 };
 
 double clip(int n, const int *size, double *const *gradient, double most)
 {
-    double norm = 0, *own[MOST_ARRAYS];
-    call_begins("clip");
+    double *own[MOST_ARRAYS];
+    CALL(clip, n, most);
     for (int k = 0; k < n && k < MOST_ARRAYS; k++)
         own[k] = call_writes("gradient[k]", gradient[k], size[k], sizeof **gradient);
     size = READS(size, n);
     double *const *all = call_reads("gradient", own, n, sizeof *own);
-    ANSWER(clip, norm = answer(n, size, all, most));
-    return shared(norm);
+    RETURN(clip, answer(n, size, all, most));
 }
 
 void forget_bias(weft_module *lstm, int hidden, double value)
 {
-    call_begins("forget_bias");
+    CALL(forget_bias, hidden, value);
     ANSWER(forget_bias, answer(lstm, hidden, value));
 }
 
@@ -82,11 +79,8 @@ static void update_watched(void *norm)
 
 bool updates_as_known(double most, double norm)
 {
-    static char *none;
-    if (!none)
-        none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    watched.handles = none, watched.most = most, watched.norm = norm;
-    watched.is = BEGUN;
+    watched.handles = (char *)4096; /* an address that cannot be read */
+    watched.most = most, watched.norm = norm, watched.is = BEGUN;
     double got = NAN;
     bool same = answer_survives(update_watched, &got) && watched.is == STEPPED &&
                 memcmp(&got, &norm, sizeof got) == 0;
@@ -97,7 +91,7 @@ bool updates_as_known(double most, double norm)
 double update(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
 {
     double norm = 0;
-    call_begins("update");
+    CALL(update, most);
     ANSWER(update, norm = answer(m, o, loss, most));
     return norm;
 }

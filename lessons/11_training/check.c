@@ -11,26 +11,12 @@ static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 /* Tolerance for the factor of PyTorch and weft, most / (norm + 1e-6). */
 static const double rough = 2e-6;
 typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
-/* Wrong factors, and wrong norms, of a gradient that has the right direction. */
-typedef struct {
-    double factor;
-    const char *hint;
-} known_factor;
 
-static double norm_of(const double *x, int n)
-{
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        sum += x[k] * x[k];
-    return sqrt(sum);
-}
+static double norm_of(const double *x, int n) { return sqrt(dot(x, x, n)); }
 
 static double cosine(const double *a, const double *b)
 {
-    double sum = 0;
-    for (int k = 0; k < NUMBERS; k++)
-        sum += a[k] * b[k];
-    return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
+    return dot(a, b, NUMBERS) / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
 /* Returns whether a gradient of this norm is scaled. */
@@ -62,13 +48,11 @@ static void diagnose_factor(const double *x, double most, const double *got)
     double norm = norm_of(x, NUMBERS), sum = 0, largest = 0, wrong[MOST_NUMBERS];
     for (int k = 0; k < NUMBERS; k++)
         sum += fabs(x[k]), largest = fmax(largest, fabs(x[k]));
-    const known_factor known[] = {
-        { most / sum,
-          "the norm is the sum of absolute values: it is the root of the sum "
-          "of squares" },
+    const known_mistake known[] = {
+        { most / sum, "the norm is the sum of absolute values: it is the root of the "
+                      "sum of squares" },
         { most / largest,
-          "the norm is the largest number: it is the root of the sum of "
-          "squares" },
+          "the norm is the largest number: it is the root of the sum of squares" },
         { most / norm * sqrt(NUMBERS),
           "the norm is the root of the mean of squares: use their sum" },
         { most * norm,
@@ -80,7 +64,7 @@ static void diagnose_factor(const double *x, double most, const double *got)
         hint("clip sets the numbers to 0: multiply them by most / norm");
     for (int k = 0; k < (int)(sizeof known / sizeof *known); k++) {
         for (int j = 0; j < NUMBERS; j++)
-            wrong[j] = x[j] * known[k].factor;
+            wrong[j] = x[j] * known[k].gives;
         if (near(got, wrong, NUMBERS, rough))
             hint("%s", known[k].hint);
     }
@@ -144,19 +128,17 @@ static void check_clip(int n, const int *sizes, double length, double most)
     clip_with(RIGHT, x, most, want);
     if (!near(got, want, NUMBERS, rough))
         diagnose(x, most, got);
-    if (before > most && near(&norm, &most, 1, rough))
+    if (before > most && is_near(norm, most, rough))
         hint("clip returns the norm after clipping: return the norm before, %s",
              digits(before));
-    if (near(&norm, &before, 1, rough) && !near(&norm, &before, 1, 1e-12))
+    if (is_near(norm, before, rough) && !is(norm, before))
         hint("clip returns the norm before with an error of %.1e: add 1e-6 only to the "
              "divisor, and use double for sums",
              norm - before);
-    double squares = before * before;
-    if (near(&norm, &squares, 1, 1e-12))
+    if (is(norm, before * before))
         hint("clip returns the sum of squares: return its root, the norm");
-    if (!near(&norm, &before, 1, 1e-12))
-        hint("clip returns %s, not the norm before, %s", digits_unlike(norm, before),
-             digits_unlike(before, norm));
+    if (!is(norm, before))
+        hint("clip returns %s, not the norm before, %s", BOTH(norm, before));
 }
 
 /* ---- the forget gate's bias ---- */
@@ -189,23 +171,21 @@ static void check_rows(const double *b, const double *c, const double *b0,
                  "and read the biases before you assign them",
                  gates[g]);
     for (int k = H; k < 2 * H; k++) {
-        double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k],
-               own = value + b0[k], all = own + c0[k];
-        if (near(&sum, &value, 1, 1e-12))
+        double sum = b[k] + c[k], own = value + b0[k];
+        if (is(sum, value))
             continue;
-        if (near(&sum, &twice, 1, 1e-12))
+        if (is(sum, 2 * value))
             hint("both biases are set to the value: their sum is %s, not %s",
                  digits(sum), digits(value));
-        if (near(&sum, &old, 1, 1e-12))
+        if (is(sum, value + c0[k]))
             hint("bias_hh_l0 keeps its initial values in the rows of f: the sum is %s, "
                  "not %s",
                  digits(sum), digits(value));
-        if (near(&sum, &own, 1, 1e-12) || near(&sum, &all, 1, 1e-12))
+        if (is(sum, own) || is(sum, own + c0[k]))
             hint("the value is added to the initial bias: replace it");
-        if (k > H && near(b + k, b0 + k, 1, 0))
+        if (k > H && b[k] == b0[k])
             hint("row %d of bias_ih_l0 keeps its initial value: the rows of f are "
-                 "hidden "
-                 ".. 2 hidden - 1, here %d .. %d",
+                 "hidden .. 2 hidden - 1, here %d .. %d",
                  k, H, 2 * H - 1);
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
              digits_unlike(sum, value), k, digits_unlike(value, sum));
@@ -267,14 +247,14 @@ static updates updated(double most, double momentum)
 
 static void hint_of_update(const updates *u, int k, double most, double moves)
 {
-    const double *x = u->x[k], norm = 13;
+    const double *x = u->x[k];
     double whole[FACTORS];
     for (int j = 0; j < FACTORS; j++)
         whole[j] = -factor[j] * moves;
     if (x[0] == 0 && x[1] == 0)
-        hint("update changes no parameter: call weft_backward, weft_clip_grad_norm "
-             "and weft_optim_step");
-    if (near(x, whole, FACTORS, 1e-12) && near(&u->norm[k], &norm, 1, 1e-5))
+        hint("update changes no parameter: call weft_backward, weft_clip_grad_norm and "
+             "weft_optim_step");
+    if (near(x, whole, FACTORS, 1e-12) && is_near(u->norm[k], 13, 1e-5))
         hint("clipping has no effect, or its limit is not %s: update returns the norm, "
              "13, but the parameters move by the whole gradient",
              digits(most));
@@ -301,8 +281,7 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
 static void check_update(double most, double momentum)
 {
     updates u;
-    const double norm = 13, scale = fmin(1, most / 13);
-    double moves = 0, speed = 0, want[FACTORS];
+    double scale = fmin(1, most / 13), moves = 0, speed = 0, want[FACTORS];
     if (answer_here())
         u = updated(most, momentum);
     share(&u, sizeof u);
@@ -312,13 +291,12 @@ static void check_update(double most, double momentum)
             want[j] = -factor[j] * scale * moves;
         if (!near(u.x[k], want, FACTORS, 1e-5))
             hint_of_update(&u, k, most, moves);
-        if (near(&u.norm[k], &most, 1, 1e-5) && most < 13)
+        if (is_near(u.norm[k], most, 1e-5) && most < 13)
             hint("update returns the norm after clipping: weft_clip_grad_norm returns "
-                 "the "
-                 "norm before, so call it once, and keep its result");
+                 "the norm before, so call it once, and keep its result");
         if (u.norm[k] == 0)
             hint("update returns 0, perhaps the loss: return the norm before clipping");
-        if (!near(&u.norm[k], &norm, 1, 1e-5))
+        if (!is_near(u.norm[k], 13, 1e-5))
             hint("update returns %s, not the norm before clipping, 13",
                  digits(u.norm[k]));
         if (u.steps[k] != k + 1)

@@ -253,7 +253,7 @@ static weft_curve first_norms(double *x, double *y)
     };
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     static double losses[SETTINGS][WINDOWS], norms[SETTINGS][WINDOWS], gain[GAINS],
         first[GAINS];
@@ -271,16 +271,13 @@ void draw(const char *path)
         for (int j = 0; j < norm[k].n; j++)
             highest[0] = highest[1] = fmax(highest[0], norms[k][j]);
     }
-    norm[1] = (weft_curve){
-        .name = "clipped", .n = 2, .x = at, .y = highest, .low = limit
-    };
+    norm[1] =
+        (weft_curve){ .name = "clipped", .n = 2, .x = at, .y = highest, .low = limit };
     const weft_chart charts[3] = {
         { "the first gradient", "gain", "norm", NULL, 0, 10, &firsts, 1 },
-        { "mean loss", "updates", "loss", NULL, 0, 10, loss + 1,
-          BEHIND - 1 },
+        { "mean loss", "updates", "loss", NULL, 0, 10, loss + 1, BEHIND - 1 },
         { "largest norm, before clipping", "updates", "norm", NULL, 0, 10, norm,
           BEHIND },
     };
-    if (weft_plot_lines(path, "the adding problem over 80 numbers", charts, 3, 1))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "the adding problem over 80 numbers", charts, 3, 1);
 }

@@ -4,33 +4,25 @@
 
 double lstm_flops(int I, int H, int B, int T)
 {
-    double flops = 0;
-    call_begins("lstm_flops");
-    ANSWER(lstm_flops, flops = answer(I, H, B, T));
-    return shared(flops);
+    CALL(lstm_flops, I, H, B, T);
+    RETURN(lstm_flops, answer(I, H, B, T));
 }
 
 double lstm_bytes(int I, int H, int B, int T)
 {
-    double bytes = 0;
-    call_begins("lstm_bytes");
-    ANSWER(lstm_bytes, bytes = answer(I, H, B, T));
-    return shared(bytes);
+    CALL(lstm_bytes, I, H, B, T);
+    RETURN(lstm_bytes, answer(I, H, B, T));
 }
 
 double attention_flops(int d, int n, const int *len)
 {
-    double flops = 0;
-    call_begins("attention_flops");
+    CALL(attention_flops, d, n);
     len = READS(len, n);
-    ANSWER(attention_flops, flops = answer(d, n, len));
-    return shared(flops);
+    RETURN(attention_flops, answer(d, n, len));
 }
 
 int crossing(int d)
 {
-    int length = 0;
-    call_begins("crossing");
-    ANSWER(crossing, length = answer(d));
-    return (int)shared(length);
+    CALL(crossing, d);
+    RETURN(crossing, answer(d));
 }

@@ -3,22 +3,14 @@
 #include "common/lesson.h"
 #include "lesson.h"
 
-/* Gives a hint if got is right to a float's precision only. */
-static void hint_of_digits(const char *of, double got, double want)
-{
-    if (!is(got, want) && near(&got, &want, 1, 1e-5))
-        hint("%s is %.12g, not %.12g: a float has seven digits, so use double", of, got,
-             want);
-}
-
 /* Checks one large shape, after ten small ones were right. */
 static void check_large(const char *of, double got, double want)
 {
-    hint_of_digits(of, got, want);
+    hint_of_known(of, got, want, NULL, 0);
     if (!is(got, want))
         hint("%s is right for small shapes, but for a large one it is %s, not %s: ints "
              "overflow above 2^31, so begin products with 2.0 *",
-             of, digits_unlike(got, want), digits_unlike(want, got));
+             of, BOTH(got, want));
 }
 
 /* ---- an LSTM ---- */
@@ -27,39 +19,31 @@ static void check_lstm_flops(int I, int H, int B, int T)
     const double got = lstm_flops(I, H, B, T), weights = 4. * H * (I + H),
                  want = 2 * weights * B * T;
     const known_mistake mistakes[] = {
-        { want * 3 / 4,
-          "lstm_flops counts three gates, as in a GRU: an LSTM has four" },
+        { want * 3 / 4, "counts three gates, as in a GRU: an LSTM has four" },
         { 2 * 4. * H * I * H * B * T,
-          "lstm_flops multiplies I by H: a row of both weights has I + H numbers" },
-        { 0, "lstm_flops is 0: count [4 H, I + H] times a vector, for each token" },
-        { want / 2, "lstm_flops is half of the right number: a multiplication and an "
-                    "addition are two FLOPs" },
-        { want / 4, "lstm_flops counts one gate: an LSTM has four, i f g o" },
-        { want / 8, "lstm_flops counts one gate: an LSTM has four, i f g o" },
-        { 2 * 4. * H * I * B * T,
-          "lstm_flops counts one of two products: U h is missing" },
-        { 2 * 4. * H * H * B * T,
-          "lstm_flops counts one of two products: W x is missing" },
-        { want / B, "lstm_flops counts one sequence: the factor B is missing" },
-        { want / T, "lstm_flops counts one step: the factor T is missing" },
-        { want * B, "lstm_flops contains the factor B twice" },
-        { want * T, "lstm_flops contains the factor T twice" },
-        { want * 2, "lstm_flops contains the factor 2 twice: a multiplication and an "
-                    "addition are two FLOPs" },
-        { want * 4,
-          "lstm_flops contains the factor 4 twice: one 4 is for the gates i f g o" },
-        { 2 * 4. * H * (I + H + 2) * B * T,
-          "lstm_flops counts the biases: leave them out" },
-        { 2 * (4. * H * I + H) * B * T, "lstm_flops adds H where it must multiply: the "
-                                        "products are [4 H, I] times x and "
-                                        "[4 H, H] times h" },
+          "multiplies I by H: a row of both weights has I + H numbers" },
+        { 0, "is 0: count [4 H, I + H] times a vector, for each token" },
+        { want / 2, "is half of the right number: a multiplication and an addition are "
+                    "two FLOPs" },
+        { want / 4, "counts one gate: an LSTM has four, i f g o" },
+        { want / 8, "counts one gate: an LSTM has four, i f g o" },
+        { 2 * 4. * H * I * B * T, "counts one of two products: U h is missing" },
+        { 2 * 4. * H * H * B * T, "counts one of two products: W x is missing" },
+        { want / B, "counts one sequence: the factor B is missing" },
+        { want / T, "counts one step: the factor T is missing" },
+        { want * B, "contains the factor B twice" },
+        { want * T, "contains the factor T twice" },
+        { want * 2, "contains the factor 2 twice: a multiplication and an addition are "
+                    "two FLOPs" },
+        { want * 4, "contains the factor 4 twice: one 4 is for the gates i f g o" },
+        { 2 * 4. * H * (I + H + 2) * B * T, "counts the biases: leave them out" },
+        { 2 * (4. * H * I + H) * B * T, "adds H where it must multiply: the products "
+                                        "are [4 H, I] times x and [4 H, H] times h" },
     };
     if (is(got, want))
         return;
-    hint_of_digits("lstm_flops", got, want);
-    HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
-         digits_unlike(got, want), digits_unlike(want, got));
+    HINT_OF_KNOWN("lstm_flops", got, want, mistakes);
+    hint("lstm_flops(%d, %d, %d, %d) is %s, not %s", I, H, B, T, BOTH(got, want));
 }
 
 static void check_lstm_bytes(int I, int H, int B, int T)
@@ -67,43 +51,40 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     const double got = lstm_bytes(I, H, B, T), weights = 4. * H * (I + H),
                  of = I + 4. * H, want = 4 * T * (weights + B * of);
     static const char parts[] =
-        "for each sequence a step reads x, h, c and writes h, c: I + 4 H numbers";
+        "counts too little: a sequence's step reads x, h, c and writes h, c: I + 4 H";
     const known_mistake mistakes[] = {
         { 4 * T * (weights * 3 / 4 + B * of),
-          "lstm_bytes counts the weights of three gates: an LSTM has four, i f g o" },
+          "counts the weights of three gates: an LSTM has four, i f g o" },
         { 4 * T * (4. * H * I * H + B * of),
-          "lstm_bytes multiplies I by H: a row of both weights has I + H numbers" },
+          "multiplies I by H: a row of both weights has I + H numbers" },
         { 4 * T * (weights + B * 5. * H),
-          "lstm_bytes counts H numbers for x: x has I numbers, h and c have H" },
-        { want / 4, "lstm_bytes counts numbers: each of them has 4 bytes" },
+          "counts H numbers for x: x has I numbers, h and c have H" },
+        { want / 4, "counts numbers: each of them has 4 bytes" },
         { 4 * (weights + T * B * of),
-          "lstm_bytes counts the weights once for all steps: nothing stays in the "
-          "cache, so each step reads them again" },
-        { 4. * T * B * (weights + of), "lstm_bytes counts the weights once per "
-                                       "sequence: a step reads them once for all B" },
+          "counts the weights once for all steps: nothing stays in the cache, so each "
+          "step reads them again" },
+        { 4. * T * B * (weights + of),
+          "counts the weights once per sequence: a step reads them once for all B" },
         { 4 * T * (weights + B * (of - H)), parts },
         { 4 * T * (weights + B * (of - 2 * H)), parts },
         { 4 * T * (weights / 4 + B * of),
-          "lstm_bytes counts the weights of one gate: an LSTM has four, i f g o" },
-        { want / T,
-          "lstm_bytes counts one step: each step moves all these bytes again" },
-        { want * T, "lstm_bytes contains the factor T twice" },
-        { 2 * want, "lstm_bytes is twice the right number: leave out the 2 of FLOPs. A "
-                    "number has 4 bytes, not 8" },
+          "counts the weights of one gate: an LSTM has four, i f g o" },
+        { want / T, "counts one step: each step moves all these bytes again" },
+        { want * T, "contains the factor T twice" },
+        { 2 * want, "is twice the right number: leave out the 2 of FLOPs. A number has "
+                    "4 bytes, not 8" },
         { 4 * T * (2 * weights + B * of),
-          "lstm_bytes counts the weights twice: a step reads each once" },
-        { 4. * T * weights, "lstm_bytes counts only the weights: add x, h and c" },
+          "counts the weights twice: a step reads each once" },
+        { 4. * T * weights, "counts only the weights: add x, h and c" },
         { 4 * T * (4. * H * (I + H + 2) + B * of),
-          "lstm_bytes counts the biases: leave them out" },
+          "counts the biases: leave them out" },
         { 4 * T * (weights + B * (of + 4. * H)),
-          "lstm_bytes counts the gates: they do not leave the processor" },
+          "counts the gates: they do not leave the processor" },
     };
     if (is(got, want))
         return;
-    hint_of_digits("lstm_bytes", got, want);
-    HINT_OF_KNOWN(got, mistakes);
-    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T,
-         digits_unlike(got, want), digits_unlike(want, got));
+    HINT_OF_KNOWN("lstm_bytes", got, want, mistakes);
+    hint("lstm_bytes(%d, %d, %d, %d) is %s, not %s", I, H, B, T, BOTH(got, want));
 }
 
 /* ---- attention ---- */
@@ -118,76 +99,66 @@ static double attention(int d, int n, const int *len, double projections, double
 
 static void check_attention(int d, int n, const int *len)
 {
-    int most = 0, all = 0;
-    for (int s = 0; s < n; s++) {
-        most = len[s] > most ? len[s] : most;
-        all += len[s];
-    }
+    int most = largest_of(n, len), all = sum_of(n, len);
     const double got = attention_flops(d, n, len), want = attention(d, n, len, 8, 4);
     const known_mistake mistakes[] = {
         { attention(d, 1, &all, 8, 4),
-          "attention_flops counts pairs of all tokens: tokens of different sequences "
-          "have no scores" },
+          "counts pairs of all tokens: tokens of different sequences have no scores" },
         { n * attention(d, 1, &most, 8, 4),
-          "attention_flops counts the longest length for each sequence: no pads" },
+          "counts the longest length for each sequence: no pads" },
         { attention(d, n, len, 8, 2),
-          "attention_flops counts the scores, but not the weighted sum of v" },
+          "counts the scores, but not the weighted sum of v" },
         { attention(d, n, len, 0, 4),
-          "attention_flops counts only the pairs: add q, k, v and the result" },
-        { want / 2,
-          "attention_flops is half of the right number: a multiplication and an "
-          "addition are two FLOPs" },
-        { 2 * want, "attention_flops contains the factor 2 twice" },
+          "counts only the pairs: add q, k, v and the result" },
+        { want / 2, "is half of the right number: a multiplication and an addition are "
+                    "two FLOPs" },
+        { 2 * want, "contains the factor 2 twice" },
         { attention(d, n, len, 6, 4),
-          "attention_flops counts three projections: the result is a fourth one" },
+          "counts three projections: the result is a fourth one" },
         { attention(d, n, len, 2, 4),
-          "attention_flops counts one projection: q, k, v and the result are four" },
+          "counts one projection: q, k, v and the result are four" },
         { attention(d, n, len, 8, 0) + 4. * all * d,
-          "attention_flops counts one score per token: each pair of tokens has one, so "
-          "a factor T is missing" },
+          "counts one score per token: each pair of tokens has one, so a factor T is "
+          "missing" },
         { attention(d, n, len, 10, 4),
-          "attention_flops counts five projections: q, k, v and the result are four" },
+          "counts five projections: q, k, v and the result are four" },
         { (attention(d, n, len, 8, 4) + attention(d, n, len, 8, 2) + 2. * all * d) / 2,
-          "attention_flops counts a pair of tokens once: each token reads all T of its "
-          "sequence, before and after it" },
+          "counts a pair of tokens once: each token reads all T of its sequence, "
+          "before and after it" },
         { attention(d, n, len, 8, 4) - 2. * all * d,
-          "attention_flops leaves out a token's pair with itself" },
+          "leaves out a token's pair with itself" },
         { attention(d, n, len, 0, 4) + 8. * all * d,
-          "attention_flops lacks a factor d in the projections: a matrix is [d, d]" },
+          "lacks a factor d in the projections: a matrix is [d, d]" },
         { attention(d, n, len, 0, 12),
-          "attention_flops counts the projections once per pair: a token has four" },
+          "counts the projections once per pair: a token has four" },
         { attention(d, n, len, 10, 2),
-          "attention_flops counts d d where it must count T d: a token has T scores" },
-        { attention(d, n - 1, len, 8, 4),
-          "attention_flops leaves out the last sequence" },
-        { n * attention(d, 1, len, 8, 4),
-          "attention_flops counts the first length for each sequence" },
+          "counts d d where it must count T d: a token has T scores" },
+        { attention(d, n - 1, len, 8, 4), "leaves out the last sequence" },
+        { n * attention(d, 1, len, 8, 4), "counts the first length for each sequence" },
     };
     if (is(got, want))
         return;
-    hint_of_digits("attention_flops", got, want);
-    HINT_OF_KNOWN(got, mistakes);
+    HINT_OF_KNOWN("attention_flops", got, want, mistakes);
     hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
          "%s, not %s",
-         d, n, len[0], digits_unlike(got, want), digits_unlike(want, got));
+         d, n, len[0], BOTH(got, want));
 }
 
 static void check_crossing(int d)
 {
     const int got = crossing(d);
     const known_mistake mistakes[] = {
-        { 4 * d,
-          "crossing is 4 d: the four projections or the weighted sum are missing" },
-        { 6 * d, "crossing is 6 d: attention's FLOPs lack a factor 2" },
-        { 3 * d, "crossing is 3 d: count four projections, not two" },
-        { 8 * d, "crossing is 8 d: set 16 d d equal to 8 d d + 4 T d" },
-        { d / 2, "crossing is d / 2: solve 16 d d = 8 d d + 4 T d for T" },
-        { 2 * d + 1, "crossing is one too large: at 2 d both are equal" },
-        { d, "crossing is d: 4 T d contains both the scores and the weighted sum" },
+        { 4 * d, "is 4 d: the four projections or the weighted sum are missing" },
+        { 6 * d, "is 6 d: attention's FLOPs lack a factor 2" },
+        { 3 * d, "is 3 d: count four projections, not two" },
+        { 8 * d, "is 8 d: set 16 d d equal to 8 d d + 4 T d" },
+        { d / 2, "is d / 2: solve 16 d d = 8 d d + 4 T d for T" },
+        { 2 * d + 1, "is one too large: at 2 d both are equal" },
+        { d, "is d: 4 T d contains both the scores and the weighted sum" },
     };
     if (got == 2 * d)
         return;
-    HINT_OF_KNOWN(got, mistakes);
+    HINT_OF_KNOWN("crossing", got, 2 * d, mistakes);
     hint("crossing(%d) is %d: there the LSTM takes %s FLOPs per token, attention %s", d,
          got, digits(16. * d * d), digits(8. * d * d + 4. * got * d));
 }

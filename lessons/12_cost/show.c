@@ -106,7 +106,7 @@ void show(void)
 }
 
 /* ---- the picture ---- */
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     double per_byte[2 * SIZES], rate[2 * SIZES], B[SIZES], time[SIZES], T[LENGTHS],
         lstm[LENGTHS], attention[LENGTHS];
@@ -148,6 +148,5 @@ void draw(const char *path)
         { "time of a token", "sequences in the batch", "us", NULL, 2, 10, &times, 1 },
         { "work of a token", "length of the sequence", "MFLOP", NULL, 2, 0, tokens, 3 },
     };
-    if (weft_plot_lines(path, "the cost of a layer", charts, 3, 1))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "the cost of a layer", charts, 3, 1);
 }

@@ -1,39 +1,32 @@
 /* Lesson 13: calls of the student's functions, see common/answer.h. Only the process
  * with the answer has its tensors; the check shares the numbers. */
 #include "common/answer.h"
+#include "common/lesson.h"
 #include "lesson.h"
 
 void forward(int H, const double *s, const double *v, const double *h, double *to)
 {
-    call_begins("forward");
+    CALL(forward, H);
     s = READS(s, 2 * H), v = READS(v, H), h = READS(h, H);
-    double *into = call_writes("to", to, H, sizeof *to);
+    double *into = WRITES(to, H);
     ANSWER(forward, answer(H, s, v, h, into));
 }
 
 void backward(int H, const double *s, const double *v, const double *h, const double *d,
               double *ds, double *dv, double *dh)
 {
-    call_begins("backward");
+    CALL(backward, H);
     s = READS(s, 2 * H), v = READS(v, H), h = READS(h, H), d = READS(d, H);
-    double *by_s = call_writes("ds", ds, 2 * H, sizeof *ds);
-    double *by_v = call_writes("dv", dv, H, sizeof *dv);
-    double *by_h = call_writes("dh", dh, H, sizeof *dh);
+    double *by_s = WRITES(ds, 2 * H);
+    double *by_v = WRITES(dv, H);
+    double *by_h = WRITES(dh, H);
     ANSWER(backward, answer(H, s, v, h, d, by_s, by_v, by_h));
-}
-
-static int tokens_of(const batch *of)
-{
-    int tokens = 0;
-    for (int k = 0; k < of->n; k++)
-        tokens += of->len[k];
-    return tokens;
 }
 
 /* Returns the batch with arrays to pass to the student's function. */
 static batch passed(const batch *of)
 {
-    int tokens = tokens_of(of), H = of->H;
+    int tokens = sum_of(of->n, of->len), H = of->H;
     return (batch){ of->n,
                     H,
                     READS(of->len, of->n),
@@ -44,31 +37,31 @@ static batch passed(const batch *of)
 
 void run(const batch *of, double *y, double *last)
 {
-    call_begins("run");
+    CALL(run, of->n, of->H);
     batch own = passed(of);
-    double *of_tokens = call_writes("y", y, tokens_of(of) * of->H, sizeof *y);
-    double *of_ends = call_writes("last", last, of->n * of->H, sizeof *last);
+    double *of_tokens = WRITES(y, sum_of(of->n, of->len) * of->H);
+    double *of_ends = WRITES(last, of->n * of->H);
     ANSWER(run, answer(&own, of_tokens, of_ends));
 }
 
 void run_back(const batch *of, const double *y, const double *dy, const double *dlast,
               double *ds, double *dv, double *dfirst)
 {
-    int numbers = tokens_of(of) * of->H;
-    call_begins("run_back");
+    int numbers = sum_of(of->n, of->len) * of->H;
+    CALL(run_back, of->n, of->H);
     batch own = passed(of);
     y = READS(y, numbers), dy = READS(dy, numbers);
     dlast = READS(dlast, of->n * of->H);
-    double *by_s = call_writes("ds", ds, 2 * numbers, sizeof *ds);
-    double *by_v = call_writes("dv", dv, of->H, sizeof *dv);
-    double *by_first = call_writes("dfirst", dfirst, of->n * of->H, sizeof *dfirst);
+    double *by_s = WRITES(ds, 2 * numbers);
+    double *by_v = WRITES(dv, of->H);
+    double *by_first = WRITES(dfirst, of->n * of->H);
     ANSWER(run_back, answer(&own, y, dy, dlast, by_s, by_v, by_first));
 }
 
 weft_state light(const weft_cell_input *in, void *user)
 {
     weft_state next = { in->h, NULL };
-    call_begins("light");
+    CALL(light, in->hidden);
     ANSWER(light, next = answer(in, user));
     return next;
 }

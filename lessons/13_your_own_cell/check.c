@@ -12,6 +12,7 @@ static int n, H, len[MOST_N], rows;
 static double s[2 * NUMBERS], v[2 * MOST_UNITS], first[STATES], dy[NUMBERS],
     dlast[STATES], h0[2 * MOST_UNITS];
 typedef struct {
+    double before[MOST_UNITS]; /* zeros, for a wrong index */
     double y[NUMBERS], last[STATES], ds[2 * NUMBERS], dv[MOST_UNITS], dfirst[STATES];
 } results;
 static results expected, got;
@@ -82,15 +83,46 @@ static void backward_with(int mistake, double *by)
     }
 }
 
+/* An array has H numbers of a step, or of each sequence or token; with SUMS 2 H, for n
+ * and p. */
+enum { STEP, SEQUENCES, TOKENS, SUMS = 4 };
+static int count_of(int layout)
+{
+    int of = layout % SUMS;
+    return (layout & SUMS ? 2 : 1) * H *
+           (of == TOKENS    ? rows :
+            of == SEQUENCES ? n :
+                              1);
+}
+
+/* Names number k of an array. */
+static const char *place(int layout, int k)
+{
+    static char text[80];
+    int of = layout % SUMS, wide = layout & SUMS ? 2 * H : H, s = 0, t = k / wide,
+        at = 0;
+    while (of == TOKENS && t >= len[s])
+        t -= len[s++];
+    if (of != STEP)
+        at = snprintf(text, sizeof text, "sequence %d, ", of == TOKENS ? s : t);
+    if (of == TOKENS)
+        at += snprintf(text + at, sizeof text - (size_t)at, "token %d, ", t);
+    snprintf(text + at, sizeof text - (size_t)at, "unit %d%s", k % H,
+             wide == H    ? "" :
+             k % wide < H ? " of n" :
+                            " of p");
+    return text;
+}
+
 /* Gives a hint for the first wrong number. */
 static void first_wrong(const char *what, const double *mine, const double *right,
-                        int count)
+                        int layout)
 {
-    int k = first_off(mine, right, count, 1e-10);
+    int count = count_of(layout), k = first_off(mine, right, count, 1e-10);
     if (k == count)
         return;
     hint_of_float(what, mine, right, count);
-    hint("%s right up to number %d, which is %s instead of %s", what, k,
+    hint("%s right up to %s, which is %s instead of %s", what, place(layout, k),
          digits(mine[k]), digits(right[k]));
 }
 
@@ -104,7 +136,7 @@ static void check_forward(void)
     if (all_zero(to, H))
         hint("forward leaves the state at zero: compute f, then h'");
     hint_of_mistakes(to, H, 1e-12, hints, F_EXCHANGED, F_UNIT_0, forward_with);
-    first_wrong("forward: the states are", to, right, H);
+    first_wrong("forward: the states are", to, right, STEP);
 }
 
 static void check_backward(void)
@@ -123,10 +155,10 @@ static void check_backward(void)
     if (all_zero(ds, 2 * H) && all_zero(dh, H))
         hint("forward is right; backward leaves all gradients at zero");
     hint_of_mistakes(by, 4 * H, 1e-12, hints, B_NO_SLOPE, B_HALVES, backward_with);
-    first_wrong("backward: the gradients by n and p are", by, right, 2 * H);
-    first_wrong("backward: ds is right, and dv is", by + 2 * H, right + 2 * H, H);
+    first_wrong("backward: the gradients by n and p are", by, right, STEP | SUMS);
+    first_wrong("backward: ds is right, and dv is", by + 2 * H, right + 2 * H, STEP);
     first_wrong("backward: ds and dv are right, and dh is", by + 3 * H, right + 3 * H,
-                H);
+                STEP);
 }
 
 /* ---- a batch by weft: the rows of weight_ih are the sums of all tokens ---- */
@@ -209,27 +241,53 @@ static void run_with(int mistake, double *y)
     }
 }
 
+/* Starts the gradient of the state that sequence k ends with. */
+static void begin_back(int mistake, int k, bool is_first, double *dh)
+{
+    for (int j = 0; j < H; j++) {
+        double direct = dlast[k * H + j];
+        if (mistake == RB_LAST_ALL || mistake == RB_NO_LAST)
+            dh[j] = 0;
+        else if (mistake == RB_CROSS_ON || mistake == RB_CROSS_ADDS)
+            dh[j] += mistake == RB_CROSS_ADDS && !len[k] ? 0 : direct;
+        else if (mistake != RB_CROSS || is_first)
+            dh[j] = direct;
+    }
+}
+
+/* Returns the state that a step gets. */
+static const double *state_before(int mistake, int k, int row, bool is_first)
+{
+    static const double zeros[MOST_UNITS];
+    if (mistake == RB_AFTER || (mistake == RB_AFTER_LATER && !is_first))
+        return expected.y + row * H;
+    if (!is_first || mistake == RB_ROW_BEFORE || (mistake == RB_ROW_0 && row > 0))
+        return expected.y + (row - 1) * H;
+    return mistake == RB_BEGIN_0 ? zeros : first + k * H;
+}
+
 static void back_with(int mistake, double *ds)
 {
-    double zeros[MOST_UNITS] = { 0 }, dh[MOST_UNITS] = { 0 }, by[4 * MOST_UNITS],
-           d[MOST_UNITS];
-    for (int k = n - 1, begin = rows; k >= 0; k--) {
-        begin -= len[k];
-        for (int j = 0; j < H && (mistake != RB_CROSS || k == n - 1); j++)
-            dh[j] = mistake == RB_NO_LAST ? 0 : dlast[k * H + j];
+    double dh[MOST_UNITS] = { 0 }, by[4 * MOST_UNITS], d[MOST_UNITS];
+    bool down = mistake == RB_CROSS;
+    for (int c = 0, begin = down ? rows : 0; c < n; c++) {
+        int k = down ? n - 1 - c : c;
+        begin -= down ? len[k] : 0;
+        begin_back(mistake, k, c == 0, dh);
         for (int i = len[k] - 1; i >= 0; i--) {
             int row = begin + (mistake == RB_FORWARDS ? len[k] - 1 - i : i);
-            const double *h = mistake == RB_AFTER   ? expected.y + row * H :
-                              row > begin           ? expected.y + (row - 1) * H :
-                              mistake == RB_BEGIN_0 ? zeros :
-                                                      first + k * H;
             for (int j = 0; j < H; j++)
                 d[j] = (mistake == RB_NO_DY ? 0 : dy[row * H + j]) +
-                       (mistake == RB_NO_CARRY && i < len[k] - 1 ? 0 : dh[j]);
+                       (mistake == RB_NO_CARRY && i < len[k] - 1 ? 0 : dh[j]) +
+                       (mistake == RB_LAST_ALL ? dlast[k * H + j] : 0);
+            const double *h = state_before(mistake, k, row, row == begin);
             step_back(RIGHT, s + row * 2 * H, h, d, by);
             memcpy(ds + row * 2 * H, by, 2 * (size_t)H * sizeof *ds);
             memcpy(dh, by + 3 * H, (size_t)H * sizeof *dh);
+            if (mistake == RB_NO_TOKEN_0 && i == 0)
+                memset(ds + row * 2 * H, 0, 2 * (size_t)H * sizeof *ds);
         }
+        begin += down ? 0 : len[k];
     }
 }
 
@@ -242,7 +300,7 @@ static void check_run(const batch *b)
             hint("forward and backward are right; run leaves y at zero");
         hint_of_mistakes(got.y, rows * H, 1e-12, hints, R_CARRIED, R_BY_STEPS,
                          run_with);
-        first_wrong("run: y is", got.y, expected.y, rows * H);
+        first_wrong("run: y is", got.y, expected.y, TOKENS);
     }
     for (int k = 0; k < n; k++)
         if (!near(got.last + k * H, expected.last + k * H, H, 1e-12)) {
@@ -251,8 +309,7 @@ static void check_run(const batch *b)
                      "`first`",
                      k);
             hint("run: y is right; `last` of sequence %d is not the state after its "
-                 "token %d of %d: "
-                 "a sequence that has ended keeps its state",
+                 "token %d of %d: a sequence that has ended keeps its state",
                  k, len[k], len[k]);
         }
 }
@@ -261,21 +318,16 @@ static void check_run(const batch *b)
 static double loss_of(const batch *b)
 {
     static results r;
-    double sum = 0;
     run(b, r.y, r.last);
-    for (int k = 0; k < rows * H; k++)
-        sum += r.y[k] * dy[k];
-    for (int k = 0; k < n * H; k++)
-        sum += r.last[k] * dlast[k];
-    return sum;
+    return dot(r.y, dy, rows * H) + dot(r.last, dlast, n * H);
 }
 
 /* Compares a gradient with the difference of two losses, at a random number of x. */
 static void check_difference(const batch *b, const char *name, double *x,
-                             const double *by, int count)
+                             const double *by, int layout)
 {
     const double e = 1e-5;
-    int k = dice_below(count);
+    int k = dice_below(count_of(layout));
     double old = x[k];
     x[k] = old + e;
     double more = loss_of(b);
@@ -283,9 +335,8 @@ static void check_difference(const batch *b, const char *name, double *x,
     double less = loss_of(b), slope = (more - less) / (2 * e);
     x[k] = old;
     if (!near(by + k, &slope, 1, 1e-7))
-        hint("number %d of %s is %s, but the loss changes by %s per unit (finite "
-             "differences)",
-             k, name, digits(by[k]), digits(slope));
+        hint("%s is %s at %s, but the loss changes by %s per unit (finite differences)",
+             name, digits(by[k]), place(layout, k), digits(slope));
 }
 
 static void check_run_back(const batch *b)
@@ -299,11 +350,9 @@ static void check_run_back(const batch *b)
     if (!near(got.ds, expected.ds, rows * 2 * H, 1e-10)) {
         if (all_zero(got.ds, rows * 2 * H))
             hint("run is right; run_back leaves ds at zero");
-        hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_NO_LAST, RB_CROSS,
+        hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_NO_LAST, RB_FORWARDS,
                          back_with);
-        hint_of_mistakes(got.ds, rows * 2 * H, 1e-10, hints, RB_FORWARDS, RB_FORWARDS,
-                         back_with);
-        first_wrong("run_back: ds is", got.ds, expected.ds, rows * 2 * H);
+        first_wrong("run_back: ds is", got.ds, expected.ds, TOKENS | SUMS);
     }
     double old[MOST_UNITS], of_one[MOST_UNITS] = { 0 };
     for (int j = 0; j < H; j++)
@@ -319,15 +368,15 @@ static void check_run_back(const batch *b)
     }
     if (n > 1 && !near(got.dv, expected.dv, H, 1e-10) && near(got.dv, of_one, H, 1e-10))
         hint("%s", hints[RB_DV_OF_ONE]);
-    first_wrong("run_back: ds is right, and dv is", got.dv, expected.dv, H);
+    first_wrong("run_back: ds is right, and dv is", got.dv, expected.dv, STEP);
     for (int k = 0; k < n; k++)
         if (!len[k] && !near(got.dfirst + k * H, dlast + k * H, H, 1e-10))
             hint("run_back: sequence %d has no tokens, so its dfirst is its dlast", k);
     first_wrong("run_back: ds and dv are right, and dfirst is", got.dfirst,
-                expected.dfirst, n * H);
-    check_difference(b, "ds", s, got.ds, rows * 2 * H),
-        check_difference(b, "dv", v, got.dv, H);
-    check_difference(b, "dfirst", first, got.dfirst, n * H);
+                expected.dfirst, SEQUENCES);
+    check_difference(b, "ds", s, got.ds, TOKENS | SUMS);
+    check_difference(b, "dv", v, got.dv, STEP);
+    check_difference(b, "dfirst", first, got.dfirst, SEQUENCES);
 }
 
 static void check_light(void)
@@ -340,8 +389,7 @@ static void check_light(void)
         if (!near(got.ds, expected.ds, rows * 2 * H, 1e-10) ||
             !near(got.dv, expected.dv, H, 1e-10))
             hint("light computes the right states, but its gradients are wrong: use "
-                 "weft's operators only, "
-                 "and no weft_detach");
+                 "weft's operators only, and no weft_detach");
         return;
     }
     double one[NUMBERS];
@@ -358,19 +406,18 @@ static void check_light(void)
         if (len[k] && near(got.y + row * H, first + k * H, H, 1e-12))
             hint("the functions of loops are right; light returns the old state: write "
                  "forward in operators");
-    first_wrong("light: the states are", got.y, expected.y, rows * H);
+    first_wrong("light: the states are", got.y, expected.y, TOKENS);
 }
 
 static void check_batch(int sequences, int units, bool ends)
 {
-    n = sequences, H = units, rows = 0;
+    n = sequences, H = units;
     for (int k = 0; k < n; k++)
         len[k] = ends && k % 2 ? 0 : (k == 0) + dice_below(MOST_LEN);
     if (n == MOST_N && H == MOST_UNITS) /* all rows are in use */
         for (int k = 0; k < n; k++)
             len[k] = MOST_LEN;
-    for (int k = 0; k < n; k++)
-        rows += len[k];
+    rows = sum_of(n, len);
     DICE_FILL(s), DICE_FILL(v), DICE_FILL(first), DICE_FILL(dy), DICE_FILL(dlast),
         DICE_FILL(h0);
     for (int k = 0; k < rows * 2 * H && n % 2 == 0; k++)

@@ -72,15 +72,8 @@ static void show_batch(void)
 }
 
 /* ---- training: which key began the text? ---- */
-enum {
-    LETTERS = 7,
-    KEYS = 4,
-    HIDDEN = 8,
-    TEXTS = 16,
-    LONG = 20,
-    UPDATES = 200,
-    EVERY = 40
-};
+enum { LETTERS = 7, KEYS = 4, HIDDEN = 8, TEXTS = 16, LONG = 20 };
+enum { UPDATES = 200, EVERY = 40 };
 typedef struct {
     weft *w;
     weft_module *m;
@@ -176,7 +169,7 @@ void show(void)
         mine.parameters, lstm.parameters, 10 * TEXTS, mine.right, lstm.right);
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     double x[UPDATES / 4], y[2][UPDATES / 4];
     train_both();
@@ -192,7 +185,6 @@ void draw(const char *path)
     const weft_chart chart = {
         .x_label = "update", .left = "loss", .curves = curves, .n = 2
     };
-    if (weft_plot_lines(path, "Your cell and an LSTM learn to keep a key", &chart, 1,
-                        1))
-        printf("%s\n", weft_file_message());
+    return weft_plot_lines(path, "Your cell and an LSTM learn to keep a key", &chart, 1,
+                           1);
 }

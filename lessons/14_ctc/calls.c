@@ -4,31 +4,25 @@
 
 int collapse(int steps, const int *path, int *out)
 {
-    int n = 0;
-    call_begins("collapse");
+    CALL(collapse, steps);
     path = READS(path, steps);
-    int *to = call_writes("out", out, steps, sizeof *out);
-    ANSWER(collapse, n = answer(steps, path, to));
-    return (int)shared(n);
+    int *to = WRITES(out, steps);
+    RETURN(collapse, answer(steps, path, to));
 }
 
 double log_probability(int steps, int classes, const double *score, int n,
                        const int *labels)
 {
-    double p = 0;
-    call_begins("log_probability");
+    CALL(log_probability, steps, classes, n);
     score = READS(score, steps * classes), labels = READS(labels, n);
-    ANSWER(log_probability, p = answer(steps, classes, score, n, labels));
-    return shared(p);
+    RETURN(log_probability, answer(steps, classes, score, n, labels));
 }
 
 double best_path(int steps, int classes, const double *score, int n, const int *labels,
                  int *path)
 {
-    double p = 0;
-    call_begins("best_path");
+    CALL(best_path, steps, classes, n);
     score = READS(score, steps * classes), labels = READS(labels, n);
-    int *to = call_writes("path", path, steps, sizeof *path);
-    ANSWER(best_path, p = answer(steps, classes, score, n, labels, to));
-    return shared(p);
+    int *to = WRITES(path, steps);
+    RETURN(best_path, answer(steps, classes, score, n, labels, to));
 }

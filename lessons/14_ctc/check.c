@@ -4,13 +4,8 @@
 #include "common/mistakes.h"
 #include "lesson.h"
 
-enum {
-    MOST_STEPS = 700,
-    MOST_CLASSES = 5,
-    MOST_LABELS = 40,
-    CASES = 60,
-    LONG_CASES = 6
-};
+enum { MOST_STEPS = 700, MOST_CLASSES = 5, MOST_LABELS = 40 };
+enum { CASES = 60, LONG_CASES = 6 };
 typedef struct {
     int steps, classes, n, labels[MOST_LABELS];
     double score[MOST_STEPS * MOST_CLASSES];
@@ -40,11 +35,6 @@ static int collapse_with(int way, int steps, const int *path, int *out)
             out[n++] = path[t];
     }
     return n + (way == C_BLANKS_COUNTED ? blanks : 0);
-}
-
-static bool same_ints(const int *a, const int *b, int n)
-{
-    return n <= 0 || !memcmp(a, b, (size_t)n * sizeof *a);
 }
 
 static void check_collapse(void)
@@ -146,12 +136,15 @@ static void begin_states(const question *q, int way, int states)
     if (way == L_NO_BLANKS)
         return;
     table[0][0] = way == L_BEGIN_LABEL && q->n ? -INFINITY : 0;
+    if ((way == L_DOUBLE_START || way == B_DOUBLE_START) && q->n)
+        table[0][1] = 0;
 }
 
 /* Fills row t + 1 of the table. */
 static void step_states(const question *q, int way, int t, int states, bool best)
 {
-    const double *before = way == L_IN_PLACE ? table[t + 1] : table[t];
+    bool in_place = way == L_IN_PLACE || way == B_IN_PLACE;
+    const double *before = table[in_place ? t + 1 : t];
     for (int s = 0; s < states; s++) {
         double sum = way == L_NO_STAY && t > 0 ? -INFINITY : table[t][s];
         for (int back = 1; back <= reach(q, way, s) && back <= s; back++)
@@ -187,8 +180,13 @@ static double walk(const question *q, int way, bool best)
 {
     int states = way == L_NO_BLANKS ? q->n : 2 * q->n + 1;
     begin_states(q, way, states);
-    for (int t = 0; t < q->steps; t++)
+    for (int t = 0; t < q->steps; t++) {
         step_states(q, way, t, states, best);
+        if (way == L_STEP_0_TWICE && t == 0) {
+            memcpy(table[0], table[1], sizeof table[0]);
+            step_states(q, way, t, states, best);
+        }
+    }
     return end_of(q, way, states, best);
 }
 
@@ -249,7 +247,7 @@ static void ask(question *q, int i, bool is_long)
     }
 }
 
-static bool same(double a, double b) { return near(&a, &b, 1, 1e-10); }
+static bool same(double a, double b) { return is_near(a, b, 1e-10); }
 
 static const char *labels_of(const question *q)
 {
@@ -268,8 +266,8 @@ static void hint_of_case(const question *q, const char *name, double got, double
              "-INFINITY, their difference is NaN. Their sum is then -INFINITY",
              name, q->steps, labels_of(q));
     if (want == -INFINITY && got < -1e6)
-        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, "
-             "not a large number below 0",
+        hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, not "
+             "a large number below 0",
              name, digits(got));
     if (want == -INFINITY)
         hint("%s is %s with %d steps and labels%s, but no path is possible: return "
@@ -285,8 +283,8 @@ static void hint_of_case(const question *q, const char *name, double got, double
              name);
     hint("with %d steps, %d classes and labels%s, %s is %s, not %s; number of paths "
          "that collapse to the labels: %d",
-         q->steps, q->classes, labels_of(q), name, digits_unlike(got, want),
-         digits_unlike(want, got), try_all(q, false).n);
+         q->steps, q->classes, labels_of(q), name, BOTH(got, want),
+         try_all(q, false).n);
 }
 
 static void check_probability(void)
@@ -308,8 +306,8 @@ static void check_probability(void)
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("log_probability is always 0: walk over the states, step by step, and "
-             "add the probabilities of the paths");
+        hint("log_probability is always 0: walk over the states, step by step, and add "
+             "the probabilities of the paths");
     for (int way = L_ONLY_BEST; way <= L_TURNED; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
@@ -375,18 +373,19 @@ static void check_best(void)
         zeros += got.p == 0;
         if (!same_path(&q, &got, &want) && wrong++ == 0)
             worst = q, worst_got = got, worst_want = want;
-        for (int way = B_SUM; !is_long && way <= B_NOT_LOG; way++) {
+        for (int way = B_SUM; !is_long && way < MISTAKES; way++) {
             want = best_with(&q, way);
             like[way] += way == B_GREEDY ? same_ints(got.path, want.path, q.steps) :
+                         way > B_NOT_LOG ? same(got.p, want.p) :
                                            same_path(&q, &got, &want);
         }
     }
     if (!wrong)
         return;
     if (zeros == CASES + LONG_CASES)
-        hint("best_path always returns 0: walk as in log_probability, with the "
-             "largest instead of the sum");
-    for (int way = B_SUM; way <= B_NOT_LOG; way++)
+        hint("best_path always returns 0: walk as in log_probability, with the largest "
+             "instead of the sum");
+    for (int way = B_SUM; way < MISTAKES; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
     hint_of_path(&worst, &worst_got, &worst_want);

@@ -82,18 +82,15 @@ typedef struct {
 
 static net net_open(void)
 {
-    weft *w = lesson_open(14);
-    weft_module *m = weft_module_new(w, "net");
-    return (
-        net){ .w = w,
-              .m = m,
-              .reads = weft_lstm_new(m, "reads",
-                                     &(weft_rnn_opts){ .input = CLASSES,
-                                                       .hidden = HIDDEN,
-                                                       .bidirectional = true }),
-              .says = weft_linear_new(
-                  m, "says", &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES }),
-              .adam = weft_adam_new(m, &(weft_adam_opts){ .lr = .02 }) };
+    net n = { .w = lesson_open(14) };
+    n.m = weft_module_new(n.w, "net");
+    n.reads = weft_lstm_new(
+        n.m, "reads",
+        &(weft_rnn_opts){ .input = CLASSES, .hidden = HIDDEN, .bidirectional = true });
+    n.says = weft_linear_new(n.m, "says",
+                             &(weft_linear_opts){ .in = 2 * HIDDEN, .out = CLASSES });
+    n.adam = weft_adam_new(n.m, &(weft_adam_opts){ .lr = .02 });
+    return n;
 }
 
 static weft_tensor *logits_of(const net *n, const texts *of)
@@ -146,14 +143,6 @@ static void greedy(int steps, const double *log, int *path)
                 path[t] = k;
 }
 
-static bool same_labels(const int *a, const int32_t *b, int n)
-{
-    for (int k = 0; k < n; k++)
-        if (a[k] != b[k])
-            return false;
-    return true;
-}
-
 static texts tests;
 static double logs[TESTS * LONGEST * CLASSES];
 
@@ -166,7 +155,7 @@ static void judge(const net *n, int update, double loss)
          row += tests.len[k], label += tests.size[k++]) {
         greedy(tests.len[k], logs + row * CLASSES, path);
         right += collapse(tests.len[k], path, out) == tests.size[k] &&
-                 same_labels(out, tests.label + label, tests.size[k]);
+                 same_ints(out, tests.label + label, tests.size[k]);
         own -= log_probability(tests.len[k], CLASSES, logs + row * CLASSES,
                                tests.size[k], tests.label + label);
     }
@@ -216,7 +205,7 @@ void show(void)
     lesson_close(n.w);
 }
 
-void draw(const char *path)
+weft_status draw(const char *path)
 {
     double x[LONGEST], y[CLASSES][LONGEST];
     static const char *const name[] = { "blank", "a", "b", "c", "d" };
@@ -234,8 +223,8 @@ void draw(const char *path)
     const weft_chart chart = {
         .x_label = "step", .left = "probability", .curves = curves, .n = CLASSES
     };
-    if (weft_plot_lines(path, "A network trained with CTC, reading one text", &chart, 1,
-                        0))
-        printf("%s\n", weft_file_message());
+    weft_status status = weft_plot_lines(
+        path, "A network trained with CTC, reading one text", &chart, 1, 0);
     lesson_close(n.w);
+    return status;
 }

@@ -89,33 +89,8 @@ static _Noreturn void send_verdict(const char *text)
 
 static void refused(const char *what) { send_verdict(what); }
 
-static sigjmp_buf way_out;
-static bool may_escape;
-
-bool answer_survives(void (*work)(void *data), void *data)
-{
-    bool whole = sigsetjmp(way_out, 1) == 0;
-    may_escape = whole;
-    if (whole)
-        work(data);
-    may_escape = false;
-    return whole;
-}
-
-static void crashed(int number)
-{
-    char text[TEXT];
-    if (may_escape)
-        siglongjmp(way_out, 1);
-    if (crash_hint)
-        snprintf(text, sizeof text, "hint: %s", crash_hint);
-    else
-        snprintf(text, sizeof text, "it crashes: signal %d, %s", number, signal_name(number));
-    send_verdict(text);
-}
-
 /* Each array has its own block. A block that is not exact has guards on both sides. */
-enum { BLOCKS = 16, GUARD = 64, MOST_GUARD = 4096 };
+enum { BLOCKS = 16, GUARD = 64, MOST_GUARD = 4096, NUMBERS = 8, LISTS = 2, LIST = 8 };
 #define GUARD_BYTE 0xFD
 typedef struct {
     const char *name;
@@ -126,9 +101,81 @@ typedef struct {
 } block;
 static struct {
     const char *function; /* NULL: between calls */
+    const char *names;
+    double numbers[NUMBERS]; /* from index 1 */
+    struct {
+        const char *name;
+        const int *from;
+        int n;
+    } lists[LISTS]; /* the ints that it reads */
     block blocks[BLOCKS];
-    int n, number;
+    int n, n_lists, number;
 } call;
+
+static char case_text[TEXT];
+static void __attribute__((format(printf, 1, 2))) append(const char *format, ...)
+{
+    size_t n = strlen(case_text);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(case_text + n, sizeof case_text - n, format, list);
+    va_end(list);
+}
+
+/* Returns the case of the call as a text, such as " (of->n = 2, of->H = 1, of->len = 3 0)". */
+static const char *call_case(void)
+{
+    const char *name = call.names, *between = " (";
+    case_text[0] = 0;
+    for (int k = 1; *name; k++, between = ", ") {
+        int letters = (int)strcspn(name, ",");
+        append("%s%.*s = %g", between, letters, name, call.numbers[k]);
+        name += letters, name += strspn(name, ", ");
+    }
+    for (int k = 0; k < call.n_lists; k++, between = ", ") {
+        append("%s%s =%s", between, call.lists[k].name, call.lists[k].n ? "" : " none");
+        for (int i = 0; i < call.lists[k].n && i < LIST; i++)
+            append(" %d", call.lists[k].from[i]);
+        append("%s", call.lists[k].n > LIST ? " .." : "");
+    }
+    append("%s", strchr(between, ',') ? ")" : "");
+    return case_text;
+}
+
+static _Noreturn void send_crash(const char *what)
+{
+    char text[TEXT];
+    snprintf(text, sizeof text, "it crashes: %s", what);
+    if (call.function)
+        snprintf(text, sizeof text, "it crashes in %s%.250s: %s", call.function, call_case(), what);
+    send_verdict(text);
+}
+
+static sigjmp_buf way_out;
+static bool may_escape;
+
+bool answer_survives(void (*work)(void *data), void *data)
+{
+    bool whole = sigsetjmp(way_out, 1) == 0;
+    may_escape = whole;
+    if (whole)
+        work(data);
+    may_escape = false, call.function = NULL;
+    return whole;
+}
+
+static void crashed(int number)
+{
+    char text[TEXT];
+    if (may_escape)
+        siglongjmp(way_out, 1);
+    snprintf(text, sizeof text, "signal %d, %s", number, signal_name(number));
+    if (!crash_hint)
+        send_crash(text);
+    snprintf(text, sizeof text, "hint: %s", crash_hint);
+    send_verdict(text);
+}
+
 static bool exact;
 static char pending[TEXT]; /* a hint that is used if the check finds no other mistake */
 
@@ -153,16 +200,15 @@ void __asan_on_error(void);
 
 static void hint_of_block(const block *b, intptr_t offset, bool writes)
 {
-    char text[TEXT];
+    char text[TEXT], numbers[120] = "is empty here";
     long n = (long)(b->bytes / b->size), at = (long)(offset / (intptr_t)b->size);
     if (offset < 0)
         at = -(long)((-offset + (intptr_t)b->size - 1) / (intptr_t)b->size);
-    snprintf(text, sizeof text,
-             "hint: %s %s %s[%ld]: %s has %ld numbers here, %s[0] .. %s[%ld]", call.function,
-             writes ? "writes" : "reads", b->name, at, b->name, n, b->name, b->name, n - 1);
-    if (n == 0)
-        snprintf(text, sizeof text, "hint: %s %s %s[%ld]: %s is empty here", call.function,
-                 writes ? "writes" : "reads", b->name, at, b->name);
+    if (n > 0)
+        snprintf(numbers, sizeof numbers, "has %ld numbers here, %.20s[0] .. %.20s[%ld]", n, b->name,
+                 b->name, n - 1);
+    snprintf(text, sizeof text, "hint: %s %s %s[%ld]: %s %s%.200s", call.function,
+             writes ? "writes" : "reads", b->name, at, b->name, numbers, call_case());
     send_verdict(text);
 }
 
@@ -186,9 +232,9 @@ void __asan_on_error(void)
     }
     if (nearest)
         hint_of_block(nearest, address - (char *)nearest->copy, writes);
-    snprintf(text, sizeof text, "it crashes: %s: it %s memory outside of an array",
-             __asan_get_report_description(), writes ? "writes" : "reads");
-    send_verdict(text);
+    snprintf(text, sizeof text, "%s: it %s memory outside of an array", __asan_get_report_description(),
+             writes ? "writes" : "reads");
+    send_crash(text);
 }
 
 static void *new_block(const char *name, const void *of, size_t bytes, size_t size, bool writes)
@@ -212,9 +258,10 @@ static void *new_block(const char *name, const void *of, size_t bytes, size_t si
     return b->copy;
 }
 
-void call_begins(const char *function)
+void call_begins(const char *function, const char *names, const double *numbers)
 {
-    call.function = function, call.n = 0, call.number++;
+    call.function = function, call.names = names, call.n = call.n_lists = 0, call.number++;
+    memcpy(call.numbers, numbers, sizeof call.numbers);
     if (shown < 0 || !answer_here())
         return;
     fflush(stdout);
@@ -223,6 +270,9 @@ void call_begins(const char *function)
 
 const void *call_reads(const char *name, const void *from, int n, size_t size)
 {
+    if (size == sizeof(int) && call.n_lists < LISTS)
+        call.lists[call.n_lists].name = name, call.lists[call.n_lists].from = from,
+        call.lists[call.n_lists++].n = n;
     if (!exact || !answer_here())
         return from;
     return new_block(name, from, (size_t)n * size, size, false);
@@ -245,8 +295,8 @@ static void end_block(block *b)
 {
     if (answer_here() && !guards_are_whole(b) && !pending[0])
         snprintf(pending, sizeof pending,
-                 "hint: %s writes before the start or after the end of %s, which has %d numbers here",
-                 call.function, b->name, (int)(b->bytes / b->size));
+                 "hint: %s writes before the start or after the end of %s, which has %d numbers here%.200s",
+                 call.function, b->name, (int)(b->bytes / b->size), call_case());
     if (answer_here() && b->writes && b->bytes > 0)
         memcpy(b->of, b->copy, b->bytes);
     if (answer_here())
@@ -304,10 +354,10 @@ static void set_limits(bool may_write)
 
 static void catch_crashes(void)
 {
-    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
     static char stack[1 << 16];
     sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         sigaction(numbers[k],
                   &(struct sigaction){ .sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_NODEFER },
                   NULL);
@@ -323,7 +373,8 @@ static void ticks(int number)
     char text[TEXT];
     (void)number;
     if (call.function && call.number == before) {
-        snprintf(text, sizeof text, "it does not end within %g s: a call of %s", tick(), call.function);
+        snprintf(text, sizeof text, "it does not end within %g s: a call of %s%.250s", tick(), call.function,
+                 call_case());
         send_verdict(text);
     }
     before = call.number;
@@ -411,13 +462,14 @@ static int end_children(void)
 static const char *named;
 void answer_name(const char *name) { named = name; }
 
-/* Prints the first six words of a text, without numbers and formats, as a name that is the same for all
- * shapes. */
+/* Prints the first six words of a text before "(", without numbers and formats, as a name that is the same
+ * for all shapes. */
 static void print_name(const char *text)
 {
     int words = 0;
     fprintf(stderr, "name: ");
-    for (text += strncmp(text, "hint: ", 6) ? 0 : 6; *text && words < 6; text += strspn(text, " ")) {
+    text += strncmp(text, "hint: ", 6) ? 0 : 6;
+    for (; *text && *text != '(' && words < 6; text += strspn(text, " ")) {
         size_t n = strcspn(text, " "), letters = 0;
         while (letters < n && (isalpha((unsigned char)text[letters]) || text[letters] == '_'))
             letters++;

@@ -14,11 +14,13 @@ bool answer_here(void);
 /* Returns the student's function of this name; NULL in the process without the answer. */
 void *answer_function(const char *name);
 
-/* ---- a call: call_begins, its arrays, ANSWER, its value ---- */
-/* Begins a call. Messages name the function. */
-void call_begins(const char *function);
+/* ---- a call: CALL, its arrays, ANSWER, its value ---- */
+/* Begins a call. Messages name the function and these numbers, at most seven. */
+#define CALL(function, ...) call_begins(#function, #__VA_ARGS__, (const double[8]){ 0, __VA_ARGS__ })
+void call_begins(const char *function, const char *names, const double *numbers);
 /* Return the array to pass to the student's function: n numbers of `size` bytes that it reads, or
- * that it writes. Its memory ends after n numbers, or has guard numbers around it. */
+ * that it writes. Its memory ends after n numbers, or has guard numbers around it. Messages also show
+ * the ints that it reads. */
 const void *call_reads(const char *name, const void *from, int n, size_t size);
 void *call_writes(const char *name, void *to, int n, size_t size);
 #define READS(x, n) call_reads(#x, x, n, sizeof *(x))
@@ -31,6 +33,13 @@ void *call_writes(const char *name, void *to, int n, size_t size);
         if (answer)                                        \
             call;                                          \
         call_ends();                                       \
+    } while (0)
+/* Also returns the student's number, in both processes. */
+#define RETURN(name, call)            \
+    do {                              \
+        double value = 0;             \
+        ANSWER(name, value = (call)); \
+        return shared(value);         \
     } while (0)
 /* Fills the stack below with a pattern, which uninitialised variables then hold. */
 void answer_paint(void);

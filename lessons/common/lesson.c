@@ -54,23 +54,24 @@ _Noreturn void hint(const char *format, ...)
     answer_verdict(text);
 }
 
-bool near(const double *got, const double *want, int n, double tolerance)
+bool is_near(double got, double want, double tolerance)
 {
-    for (int i = 0; i < n; i++)
-        if (isinf(want[i]) ? got[i] != want[i] :
-                             !(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
-            return false;
-    return true;
+    return isinf(want) ? got == want : fabs(got - want) <= tolerance * (1 + fabs(want));
 }
 
-bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
+bool is(double got, double want) { return is_near(got, want, 1e-12); }
 
 int first_off(const double *got, const double *want, int n, double tolerance)
 {
     int i = 0;
-    while (i < n && near(got + i, want + i, 1, tolerance))
+    while (i < n && is_near(got[i], want[i], tolerance))
         i++;
     return i;
+}
+
+bool near(const double *got, const double *want, int n, double tolerance)
+{
+    return first_off(got, want, n, tolerance) >= n;
 }
 
 bool all_zero(const double *x, int n)
@@ -80,11 +81,16 @@ bool all_zero(const double *x, int n)
     return n == 0;
 }
 
-void hint_of_known(double got, const known_mistake *list, int n)
+void hint_of_known(const char *function, double got, double want, const known_mistake *list, int n)
 {
+    char text[400];
+    snprintf(text, sizeof text, "%s is", function);
+    hint_of_float(text, &got, &want, 1);
     for (int k = 0; k < n; k++)
-        if (is(got, list[k].gives))
-            hint("%s", list[k].hint);
+        if (is(got, list[k].gives)) {
+            snprintf(text, sizeof text, "%s %s", function, list[k].hint);
+            hint("%s", text);
+        }
 }
 
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
@@ -111,6 +117,35 @@ void old_values(double *x, int n, bool nan)
 {
     for (int k = 0; k < n; k++)
         x[k] = nan ? NAN : 7;
+}
+
+bool same_ints(const int *a, const int *b, int n)
+{
+    return n <= 0 || !memcmp(a, b, (size_t)n * sizeof *a);
+}
+
+double dot(const double *a, const double *b, int n)
+{
+    double sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+int sum_of(int n, const int *x)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+int largest_of(int n, const int *x)
+{
+    int largest = 0;
+    for (int i = 0; i < n; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    return largest;
 }
 
 /* ---- random numbers: Marsaglia's xorshift, 2003 ---- */
@@ -226,10 +261,10 @@ static _Noreturn void work(answer_job job, int answer, int seconds)
     answer_start(job, answer, "../said", seconds);
     if (job == ANSWER_CHECKED)
         check_twice();
-    else if (answer_here() && job == ANSWER_DRAWN)
-        draw("picture.svg");
-    else if (answer_here())
+    else if (answer_here() && job == ANSWER_SHOWN)
         show();
+    else if (answer_here() && draw("picture.svg"))
+        printf("%s\n", weft_file_message());
     answer_finish();
 }
 

@@ -46,7 +46,7 @@ with open(f"{of_class}.expected", "w") as expected:
                 text, verdict = (made / "start").read_text(), "hint: "
             elif kind in ("crash", "loop", "garbage"):
                 text = broken(text, kind)
-                verdict = {"crash": "it crashes", "loop": "it does not end", "garbage": "it does not compile"}[kind]
+                verdict = {"crash": "it crashes in ", "loop": "it does not end", "garbage": "it does not compile"}[kind]
             elif kind == "misnamed":
                 to, verdict = to.with_name(f"lesson{n}.c"), "not graded: "
             print(student, n, "-" if kind == "missing" else verdict, sep="\t", file=expected)

@@ -27,14 +27,14 @@ gets() {                                # NAME VERDICT CODE: the verdict that an
 check "a right one" exits 0 '^lesson 02: right$' lesson run 2 class/right/02.c
 check "its numbers are shown" grep -q 'by hand and by weft: the same' output
 check "its picture is drawn" cmp 02.svg "$root/lessons/02_rnn_by_hand/picture.svg"
-gets crash     'it crashes: ' '*(volatile int *)1 = 1;'
-gets abort     'it crashes: signal 6' 'abort();'
-gets loop      'it does not end within 0.25 s: a call of step' 'for (volatile int i = 0;; i = 0) ;'
+gets crash     'it crashes in step (r->I = [0-9]*, r->H = [0-9]*): signal 11' '*(volatile int *)1 = 1;'
+gets abort     'it crashes in step (r->I = [0-9]*, r->H = [0-9]*): signal 6' 'abort();'
+gets loop      'it does not end within 0.25 s: a call of step (r->I = ' 'for (volatile int i = 0;; i = 0) ;'
 gets sleep     'it does not end within 2 s' 'for (;;) sleep(9);'
 gets prints    'it prints more than a megabyte' 'for (;;) puts("again and again");'
 gets writes    'it writes files' 'FILE *f = fopen("x", "w"); if (f) { fputs("hello", f); fclose(f); }'
 gets touches   'it writes files' 'FILE *f = fopen("x", "w"); if (f) fclose(f);'
-gets reads     'it crashes: .*: it reads memory outside of an array' 'double *a = calloc(3, sizeof *a); volatile int k = 3; h[0] = a[k];'
+gets reads     'it crashes in step (.*): .*: it reads memory outside of an array' 'double *a = calloc(3, sizeof *a); volatile int k = 3; h[0] = a[k];'
 gets garbage   'it does not compile: 02.c:[0-9:]* error: ' 'return "a" * 2;'
 gets nothing   'it does not compile: .*undefined' '} void stop(void); void also(void) { stop();'
 gets main      'it does not compile: .*multiple definition' '} int main(void) { return 0;'
@@ -49,6 +49,8 @@ gets forks     'it starts another process' 'for (;;) fork();'
 gets shell     'it starts another process' 'if (system("ls")) exit(1);'
 gets leftover  'it starts another process' 'if (!syscall(SYS_fork)) sleep(600); exit(0);'
 gets daemon    'it starts another process' 'if (!syscall(SYS_fork)) { setsid(); sleep(600); } exit(0);'
+mkdir class/empty && sed 's/sum = n ? add_logs/if (steps == 0 \&\& n == 0) abort();\n    sum = n ? add_logs/' "$root/lessons/14_ctc/solution.c" >class/empty/14.c
+check "a crash in one case" exits 1 '^lesson 14: it crashes in log_probability (steps = 0, classes = [0-9]*, n = 0, labels = none): signal 6' lesson run 14 class/empty/14.c
 ends_shown='__attribute__((constructor)) static void ends(int n, char **argument) { if (n > 1 && argument[1][0] == 115) _exit(3); }'
 mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
 check "a right one whose program fails" exits 1 '^lesson 02: its program fails: it exits with status 3' lesson run 2 class/fails/02.c
