@@ -54,7 +54,7 @@ static const option all_options[] = {
     SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of all random numbers"),
     SETTING("words", WHOLE, words, 0, 0, 1e9, "number of words to take from the dictionary, about; 0: all"),
     SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate after warm-up; falls to 0 on a cosine"),
-    SETTING("dropout", REAL, dropout, 0.1, 0, 0.95, "probability of dropout"),
+    SETTING("dropout", REAL, dropout, 0.03, 0, 0.95, "probability of dropout"),
     SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "smoothing of the labels"),
     SETTING("decay", REAL, train.decay, 0, 0, 10, "weight decay (AdamW)"),
     SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "limit of the gradient's norm"),
