@@ -6,7 +6,9 @@
  *     g2p --say FILE WORD...          prints the phones of words
  *
  * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters. An LSTM that starts from
- * its last states writes phones, and each phone attends to all letters. FILE holds weights, settings, phones,
+ * its last states writes phones, and each phone attends to all letters. A second such LSTM writes them from
+ * the last to the first. Both propose pronunciations by beam search, and the proposal with the highest
+ * probability under both together is the result (Liu et al. 2016). FILE holds weights, settings, phones,
  * the words of the test, and the state of the training. So a run that was killed and resumed ends with the
  * same bytes as one that was not. After kill -9 the log repeats the points since the last save of FILE. The
  * seconds of a resumed run count its last process only. */
@@ -23,14 +25,14 @@ const char program[] = "g2p";
 /* ---- options ---- */
 typedef struct {
     training_settings train;
-    int64_t hidden, embed, layers, decoder_layers, pool, words;
+    int64_t hidden, embed, layers, decoders, decoder_layers, pool, words;
     double dropout, smoothing;
 } settings;
-enum { SETTINGS = 17 };
+enum { SETTINGS = 18 };
 typedef struct {
     settings set;
     run_options run;
-    const char *data, *say, *said;
+    const char *data, *say, *said, *with;
     int64_t beam;
     char **words;                                /* of --say */
     int count;
@@ -40,6 +42,8 @@ static const option all_options[] = {
     SETTING("hidden", WHOLE, hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
     SETTING("embed", WHOLE, embed, 32, 1, 4096, "width of the vectors of letters and phones"),
     SETTING("layers", WHOLE, layers, 2, 1, 8, "layers of the encoder"),
+    SETTING("decoders", WHOLE, decoders, 2, 1, 2,
+            "decoders; the second writes from the last phone to the first"),
     SETTING("decoder-layers", WHOLE, decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
@@ -50,15 +54,17 @@ static const option all_options[] = {
     SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of all random numbers"),
     SETTING("words", WHOLE, words, 0, 0, 1e9, "number of words to take from the dictionary, about; 0: all"),
     SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate after warm-up; falls to 0 on a cosine"),
-    SETTING("dropout", REAL, dropout, 0.1, 0, 0.95, "probability of dropout"),
+    SETTING("dropout", REAL, dropout, 0.03, 0, 0.95, "probability of dropout"),
     SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "smoothing of the labels"),
     SETTING("decay", REAL, train.decay, 0, 0, 10, "weight decay (AdamW)"),
     SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "limit of the gradient's norm"),
     SETTING("average", REAL, train.average, 0.9995, 0, 0.999999,
             "decay of the average of the weights, which judges and pronounces; 0: no average"),
-    OTHER("beam", WHOLE, beam, 1, 1, 100, "beams of the search; 1: greedy"),
+    OTHER("beam", WHOLE, beam, 4, 1, 100,
+          "beams of each decoder, which then choose together; 1: the first decoder alone, greedy"),
     OTHER("data", TEXT, data, 0, 0, 0, "dictionary"),
     OTHER("say", TEXT, say, 0, 0, 0, "checkpoint that pronounces the words"),
+    OTHER("with", TEXT, with, 0, 0, 0, "more checkpoints for --test and --say, as FILE,FILE.."),
     OTHER("said", TEXT, said, 0, 0, 0, "file for the test words and their phones"),
 };
 static const option_table table = {
@@ -81,6 +87,8 @@ static options command_line(int argc, char **argv)
         quit(2, "found \"%s\"; expected options only; see g2p --help", o.words[0]);
     if (!o.data && !o.run.test && !o.say)
         quit(2, "expected --data DICT, --test FILE or --say FILE; see g2p --help");
+    if (o.with && !o.run.test && !o.say)
+        quit(2, "--with: expected --test or --say beside it");
     if ((o.run.test != NULL) + (o.say != NULL) > 1 || (o.run.resume && !o.data))
         quit(2, "expected only one of --test, --say and --resume with --data");
     if (o.say && !o.count)
@@ -89,137 +97,321 @@ static options command_line(int argc, char **argv)
 }
 
 /* ---- the model ---- */
-enum { LIMIT = 32 };                             /* largest number of phones of a decoded word */
+/* LIMIT: largest number of phones of a decoded word */
+enum { LIMIT = 32, DECODERS = 2 };
 
 typedef struct {
-    weft *w;
-    weft_module *all;
-    weft_embedding *letters, *phones;
-    weft_rnn *encoder, *decoder;
+    weft_embedding *phones;
+    weft_rnn *rnn;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
     weft_attention_layer *attention;
-    weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
+    weft_dropout_layer *drop_phones, *drop_output;
+    int64_t hidden, layers;
+} decoder;
+typedef struct model {
+    weft *w;
+    weft_module *all;
+    weft_embedding *letters;
+    weft_rnn *encoder;
+    weft_dropout_layer *drop_letters;
+    decoder decoder[DECODERS];
+    int decoders;
     weft_ema *average;                           /* NULL: none */
     weft_parallel *ranks;                        /* they share the evaluation */
-    int64_t hidden, decoder_layers;
+    struct model *next;                          /* NULL, or another model that pronounces with this one */
 } model;
 typedef struct {
     weft_tensor *memory;
-    weft_state first;
+    weft_state last;
 } encoded;
 
-static model model_new(weft *w, const settings *s, int classes)
+static decoder decoder_new(weft_module *parent, const char *name, const settings *s, int classes)
 {
-    weft_module *m = weft_module_new(w, "g2p");
+    weft_module *m = weft_submodule_new(parent, name);
     int64_t h = s->hidden, e = s->embed, layers = s->decoder_layers;
-    weft_rnn_opts reads = { e, h, .layers = (int)s->layers, .bidirectional = true, .dropout = s->dropout };
     weft_rnn_opts writes = { e, h, .layers = (int)layers, .dropout = s->dropout };
     weft_linear_opts bridge = { .in = 2 * h, .out = layers * h };
     weft_attention_layer_opts looks = { .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h };
     weft_dropout_opts drop = { .p = s->dropout };
-    return (model){
-        .w = w,
-        .all = m,
-        .hidden = h,
-        .decoder_layers = layers,
-        .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
+    return (decoder){
         .phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = classes, .columns = e }),
-        .encoder = weft_lstm_new(m, "encoder", &reads),
-        .decoder = weft_lstm_new(m, "decoder", &writes),
+        .rnn = weft_lstm_new(m, "rnn", &writes),
         .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
         .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
         .attention = weft_attention_new(m, "attention", &looks),
         .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
         .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
-        .drop_letters = weft_dropout_new(m, "drop_letters", &drop),
         .drop_phones = weft_dropout_new(m, "drop_phones", &drop),
         .drop_output = weft_dropout_new(m, "drop_output", &drop),
-        .average = s->train.average > 0 ? weft_ema_new(m, s->train.average) : NULL,
-        .ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->train.shards }),
+        .hidden = h,
+        .layers = layers,
     };
 }
 
-/* Writes the letters of a word as tokens. Returns the end of them. */
-static int32_t *spell(int32_t *to, const char *word, int32_t *length)
+static model model_new(weft *w, const settings *s, int classes)
 {
-    *length = (int32_t)strlen(word);
+    static const char *const names[DECODERS] = { "forward", "backward" };
+    weft_module *m = weft_module_new(w, "g2p");
+    int64_t e = s->embed;
+    weft_rnn_opts reads = { e, s->hidden, .layers = (int)s->layers, .bidirectional = true,
+                            .dropout = s->dropout };
+    model it = {
+        .w = w,
+        .all = m,
+        .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
+        .encoder = weft_lstm_new(m, "encoder", &reads),
+        .drop_letters = weft_dropout_new(m, "drop_letters", &(weft_dropout_opts){ .p = s->dropout }),
+        .decoders = (int)s->decoders,
+    };
+    for (int k = 0; k < it.decoders; k++)
+        it.decoder[k] = decoder_new(m, names[k], s, classes);
+    it.average = s->train.average > 0 ? weft_ema_new(m, s->train.average) : NULL;
+    it.ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->train.shards });
+    return it;
+}
+
+/* Exchanges the weights of all models with their averages. */
+static void swap_averages(const model *m)
+{
+    for (; m; m = m->next)
+        weft_ema_swap(m->average);
+}
+
+/* ---- a batch ---- */
+typedef struct {
+    int64_t n;
+    int32_t *letters, *read;                     /* tokens end to end; length of each word */
+    int32_t *before[DECODERS], *after[DECODERS], *write; /* inputs and targets of the decoders */
+    int64_t letter_count, phone_count;
+} batch;
+
+static batch batch_new(size_t n, size_t longest_word, size_t most_phones)
+{
+    batch b = { .letters = memory(n * longest_word, sizeof *b.letters),
+                .read = memory(n, sizeof *b.read),
+                .write = memory(n, sizeof *b.write) };
+    for (int k = 0; k < DECODERS; k++) {
+        b.before[k] = memory(n * (most_phones + 1), sizeof(int32_t));
+        b.after[k] = memory(n * (most_phones + 1), sizeof(int32_t));
+    }
+    return b;
+}
+
+static void batch_free(batch *b)
+{
+    free(b->letters);
+    free(b->read);
+    free(b->write);
+    for (int k = 0; k < DECODERS; k++) {
+        free(b->before[k]);
+        free(b->after[k]);
+    }
+}
+
+static void batch_empty(batch *b)
+{
+    b->n = b->letter_count = b->phone_count = 0;
+}
+
+/* Adds a word's letters, and its n phones in both orders with a mark before the first and after the last. */
+static void batch_add(batch *b, const char *word, const int32_t *phones, int32_t n)
+{
+    b->read[b->n] = (int32_t)strlen(word);
+    b->write[b->n++] = n + 1;
     for (; *word; word++)
-        *to++ = *word - 'a';
-    return to;
+        b->letters[b->letter_count++] = *word - 'a';
+    for (int k = 0; k < DECODERS; k++) {
+        int32_t *before = b->before[k] + b->phone_count, *after = b->after[k] + b->phone_count;
+        before[0] = after[n] = MARK;
+        for (int32_t i = 0; i < n; i++)
+            before[i + 1] = after[i] = phones[k == 0 ? i : n - 1 - i];
+    }
+    b->phone_count += n + 1;
 }
 
 /* Maps the encoder's last states [2 L, n, H] to the decoder's first [D, n, H], from both directions of the
  * top layer. */
-static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
+static weft_tensor *bridge(const decoder *d, weft_linear *l, weft_tensor *last)
 {
     int64_t n = weft_size(last, 1);
     weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1); /* [n, 2, H] */
-    weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * m->hidden))));
-    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, m->decoder_layers, m->hidden)), 0, 1);
+    weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * d->hidden))));
+    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, d->layers, d->hidden)), 0, 1);
 }
 
-static encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
+static weft_state first_state(const decoder *d, const encoded *e)
 {
-    weft_tensor *x = weft_dropout_run(
-        m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
+    return (weft_state){ bridge(d, d->bridge_h, e->last.h), bridge(d, d->bridge_c, e->last.c) };
+}
+
+static encoded encode(const model *m, const batch *b)
+{
+    weft_tensor *letters = weft_ragged_ints(m->w, b->letters, &(weft_lengths){ .n = b->n, .len = b->read });
+    weft_tensor *x = weft_dropout_run(m->drop_letters, weft_embedding_run(m->letters, letters));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
-    weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
-    return (encoded){ out.y, first };
+    return (encoded){ out.y, out.last };
 }
 
 /* Returns logits [N, classes] from the decoder's output y [N, H] and its attended memory. */
-static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
+static weft_tensor *scores(const decoder *d, weft_tensor *y, weft_tensor *seen)
 {
-    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
-    return weft_linear_run(m->output, weft_dropout_run(m->drop_output, both));
+    weft_tensor *both = weft_tanh(weft_linear_run(d->combine, weft_concat(WEFT_LIST(y, seen), 1)));
+    return weft_linear_run(d->output, weft_dropout_run(d->drop_output, both));
 }
 
-/* Returns logits [N, classes] of whole pronunciations with teacher forcing. map: NULL, or receives the
- * attention's weights, as from weft_attention_run. */
-static weft_tensor *logits(const model *m, const encoded *e, const int32_t *before,
-                           const weft_lengths *lengths, weft_tensor **map)
+/* Returns decoder k's logits [N, classes] of whole pronunciations with teacher forcing, and the targets [N]
+ * in *right. map: NULL, or receives the attention's weights, as from weft_attention_run. */
+static weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, weft_tensor **right,
+                           weft_tensor **map)
 {
-    weft_tensor *x = weft_dropout_run(
-        m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
-    weft_tensor *y = weft_rnn_run(m->decoder, x, e->first).y;
-    return scores(m, y, weft_attention_run(m->attention, y, e->memory, WEFT_ALL_KEYS, map));
+    const decoder *d = &m->decoder[k];
+    weft_lengths write = { .n = b->n, .len = b->write };
+    *right = weft_ragged_ints(m->w, b->after[k], &write);
+    weft_tensor *before = weft_ragged_ints(m->w, b->before[k], &write);
+    weft_tensor *x = weft_dropout_run(d->drop_phones, weft_embedding_run(d->phones, before));
+    weft_tensor *y = weft_rnn_run(d->rnn, x, first_state(d, e)).y;
+    return scores(d, y, weft_attention_run(d->attention, y, e->memory, WEFT_ALL_KEYS, map));
 }
 
 /* ---- writing phones, one at a time ---- */
 typedef struct {
-    const model *m;
+    const decoder *d;
     weft_attention_memory memory;
 } writer;
 
 static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 {
     const writer *it = user;
-    const model *m = it->m;
-    weft_rnn_out out = weft_rnn_step(m->decoder, weft_embedding_run(m->phones, rows->tokens), rows->state);
+    const decoder *d = it->d;
+    weft_rnn_out out = weft_rnn_step(d->rnn, weft_embedding_run(d->phones, rows->tokens), rows->state);
     rows->state = out.last;
     weft_tensor *y = weft_decode_ragged(rows, out.y);
-    weft_tensor *seen = weft_attention_query(m->attention, y, it->memory, WEFT_ALL_KEYS, NULL);
-    return scores(m, out.y, weft_plain(seen));
+    weft_tensor *seen = weft_attention_query(d->attention, y, it->memory, WEFT_ALL_KEYS, NULL);
+    return scores(d, out.y, weft_plain(seen));
 }
 
-/* Returns the best phones of words, by greedy or beam search. The caller ends them by weft_decoded_free and
- * weft_clear. */
-static weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths,
-                              int64_t limit, int64_t beam)
+static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_t n, int64_t limit,
+                                 int64_t beam)
 {
-    weft_decode_opts opts = {
-        .begin = MARK, .end = MARK, .has_begin = true, .has_end = true, .limit = limit
-    };
-    opts.beams = (int)beam;
-    opts.length_penalty = beam > 1;
-    weft_decoded decoded = { 0 };
+    const decoder *d = &m->decoder[k];
+    weft_decode_opts opts = { .begin = MARK, .end = MARK, .has_begin = true, .has_end = true,
+                              .limit = limit, .beams = (int)beam, .best = (int)beam,
+                              .length_penalty = beam > 1 };
+    writer it = { d, weft_attention_project(d->attention, e->memory) };
+    return weft_decode(m->w, n, first_state(d, e), next_phones, &it, &opts);
+}
+
+/* ---- choosing among the decoders' proposals ---- */
+enum { MODELS = 8 };
+typedef struct {
+    const int32_t *phones;
+    int32_t n;
+    double score;
+} proposal;
+typedef struct {
+    int64_t words, most;                         /* most: proposals of a word */
+    proposal *of;                                /* [words, most], each once */
+    int64_t *count, total;                       /* [words] and their sum */
+} proposals;
+
+static void reverse(int32_t *x, int32_t n)
+{
+    for (int32_t i = 0; i < n / 2; i++) {
+        int32_t first = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = first;
+    }
+}
+
+/* Adds the pronunciations that decoder k wrote. Those of the second decoder get the usual order. */
+static void propose(proposals *p, const weft_decoded *said, int k)
+{
+    for (int64_t i = 0; i < p->words * said->best; i++) {
+        int64_t word = i / said->best;
+        int32_t n = said->len[i], *phones = said->tokens + i * said->limit;
+        proposal *list = p->of + word * p->most;
+        if (k == 1)
+            reverse(phones, n);
+        bool known = n < 0;
+        for (int64_t j = 0; j < p->count[word] && !known; j++)
+            known = list[j].n == n && !memcmp(list[j].phones, phones, (size_t)n * sizeof *phones);
+        if (!known) {
+            list[p->count[word]++] = (proposal){ phones, n, 0 };
+            p->total++;
+        }
+    }
+}
+
+/* Adds the log probabilities under all decoders of a model to the proposals' scores. */
+static void add_scores(const model *m, proposals *p, const char *const *words, size_t longest, int64_t limit)
+{
+    batch b = batch_new((size_t)p->total, longest, (size_t)limit);
+    for (int64_t i = 0; i < p->words; i++)
+        for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; it < end; it++)
+            batch_add(&b, words[i], it->phones, it->n);
+    encoded e = encode(m, &b);
+    for (int k = 0; k < m->decoders; k++) {
+        weft_tensor *right, *guess = logits(m, k, &e, &b, &right, NULL);
+        weft_tensor *log_p = weft_gather(weft_log_softmax(guess, 1, NULL), right);
+        double *sums = numbers_of(weft_pool(log_p, WEFT_POOL_SUM)), *next = sums;
+        for (int64_t i = 0; i < p->words; i++)
+            for (int64_t j = 0; j < p->count[i]; j++)
+                p->of[i * p->most + j].score += *next++;
+        free(sums);
+    }
+    batch_free(&b);
+}
+
+/* Puts the best proposal of each word to its first place in `said`, where it has room. */
+static void choose(const proposals *p, weft_decoded *said)
+{
+    for (int64_t i = 0; i < p->words; i++) {
+        const proposal *list = p->of + i * p->most, *best = list;
+        for (int64_t j = 1; j < p->count[i]; j++)
+            if (list[j].score > best->score)
+                best = &list[j];
+        memmove(said->tokens + i * said->best * said->limit, best->phones, (size_t)best->n * sizeof(int32_t));
+        said->len[i * said->best] = best->n;
+    }
+}
+
+/* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models
+ * propose and choose; beam 1: the first decoder of the first model alone writes the most probable phones. The
+ * caller ends the result by weft_decoded_free and weft_clear. */
+static weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int64_t limit, int64_t beam)
+{
+    weft_decoded said[MODELS * DECODERS] = { 0 };
+    int count = 0;
+    size_t longest = 0;
+    for (int64_t i = 0; i < n; i++)
+        longest = strlen(words[i]) > longest ? strlen(words[i]) : longest;
+    batch b = batch_new((size_t)n, longest, 0);
+    for (int64_t i = 0; i < n; i++)
+        batch_add(&b, words[i], NULL, 0);
+    proposals p = { .words = n, .most = MODELS * DECODERS * beam };
+    p.of = memory((size_t)(n * p.most), sizeof *p.of);
+    p.count = memory((size_t)n, sizeof *p.count);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        encoded e = encode(m, letters, lengths);
-        writer it = { m, weft_attention_project(m->attention, e.memory) };
-        decoded = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &opts);
+        for (const model *it = m; it && (beam > 1 || !count); it = it->next) {
+            encoded e = encode(it, &b);
+            for (int k = 0; k < (beam > 1 ? it->decoders : 1); k++) {
+                said[count] = write_phones(it, k, &e, n, limit, beam);
+                check_context(m->w, "%s", "");
+                propose(&p, &said[count++], k);
+            }
+        }
+        for (const model *it = m; it && count > 1; it = it->next)
+            add_scores(it, &p, words, longest, limit);
     }
     check_context(m->w, "%s", "");
-    return decoded;
+    if (count > 1)
+        choose(&p, said);
+    for (int k = 1; k < count; k++)
+        weft_decoded_free(&said[k]);
+    free(p.of);
+    free(p.count);
+    batch_free(&b);
+    return said[0];
 }
 
 /* ---- evaluation ---- */
@@ -230,27 +422,22 @@ static score judge_shard(const model *m, const dictionary *d, const int64_t *wor
                          int64_t beam)
 {
     score s = { 0 };
-    int32_t length[CHUNK];
-    size_t longest = 0;
-    for (int64_t i = 0; i < shard->n; i++)
-        longest = (size_t)fmax((double)longest, (double)strlen(word_at(d, words[shard->index[i]])));
-    int32_t *letters = memory(CHUNK * longest, sizeof *letters);
+    const char *text[CHUNK];
     for (int64_t from = 0; from < shard->n; from += CHUNK) {
         int64_t n = shard->n - from < CHUNK ? shard->n - from : CHUNK;
         const int32_t *pick = shard->index + from;
-        int32_t *to = letters;
         for (int64_t i = 0; i < n; i++)
-            to = spell(to, word_at(d, words[pick[i]]), &length[i]);
-        weft_decoded decoded = pronounce(m, letters, &(weft_lengths){ .n = n, .len = length }, LIMIT, beam);
+            text[i] = word_at(d, words[pick[i]]);
+        weft_decoded decoded = pronounce(m, text, n, LIMIT, beam);
         for (int64_t i = 0; i < n; i++) {
-            const int32_t *phones = decoded.tokens + i * decoded.limit;
-            score_word(&s, d, words[pick[i]], phones, decoded.len[i]);
-            weft_parallel_put(m->ranks, from + i, phones, decoded.len[i] * (int64_t)sizeof *phones);
+            const int32_t *phones = decoded.tokens + i * decoded.best * decoded.limit;
+            int32_t phone_count = decoded.len[i * decoded.best];
+            score_word(&s, d, words[pick[i]], phones, phone_count);
+            weft_parallel_put(m->ranks, from + i, phones, phone_count * (int64_t)sizeof *phones);
         }
         weft_decoded_free(&decoded);
         weft_clear(m->w);
     }
-    free(letters);
     return s;
 }
 
@@ -271,7 +458,7 @@ static void write_said(const model *m, const dictionary *d, const int64_t *words
 static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam,
                    const char *said)
 {
-    weft_ema_swap(m->average);
+    swap_averages(m);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         weft_parallel_begin(m->ranks, NULL, n);
         for (weft_part shard; weft_parallel_next(m->ranks, &shard);) {
@@ -280,7 +467,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
             weft_parallel_add_values(m->ranks, counts, 4);
         }
     }
-    weft_ema_swap(m->average);
+    swap_averages(m);
     check_context(m->w, "judging");
     if (said && weft_parallel_place_of(m->ranks).rank == 0)
         write_said(m, d, words, said);
@@ -300,8 +487,7 @@ typedef struct {
     /* a pair is one pronunciation of a training word */
     int64_t pairs;
     entry **pair;
-    /* a batch: tokens, and lengths of both sides */
-    int32_t *letters, *before, *after, *read, *write;
+    batch batch;
     int64_t devs, *dev;                          /* words */
     int64_t points, hash;                        /* of the loss's curve; of the dictionary */
     double *curve, *judged;                      /* [points], [epochs][per, wer] */
@@ -313,49 +499,43 @@ typedef struct {
 static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
-    int32_t *size = memory((size_t)d->entries, sizeof *size), most_letters = 0, most_phones = 0;
+    int32_t *size = memory((size_t)d->entries, sizeof *size), longest = 0, most_phones = 0;
     int32_t *tokens = memory((size_t)d->entries, sizeof *tokens);
     r->pair = memory((size_t)d->entries, sizeof *r->pair);
     for (int64_t i = 0; i < d->words; i++)
         for (int64_t k = d->first[i]; part_of(i) == TRAIN && k < d->first[i + 1]; k++) {
             entry *e = &d->entry[k];
             int32_t letters = (int32_t)strlen(e->word);
-            most_letters = letters > most_letters ? letters : most_letters;
+            longest = letters > longest ? letters : longest;
             most_phones = e->n > most_phones ? e->n : most_phones;
             size[r->pairs] = 64 * letters + e->n;
             tokens[r->pairs] = letters + e->n + 1;
             r->pair[r->pairs++] = e;
         }
-    size_t n = (size_t)r->o.set.train.batch;
-    r->letters = memory(n * (size_t)most_letters, sizeof *r->letters);
-    r->before = memory(n * (size_t)(most_phones + 1), sizeof *r->before);
-    r->after = memory(n * (size_t)(most_phones + 1), sizeof *r->after);
-    r->read = memory(n, sizeof *r->read);
-    r->write = memory(n, sizeof *r->write);
+    r->batch = batch_new((size_t)r->o.set.train.batch, (size_t)longest, (size_t)most_phones);
     training_data(&r->t, r->pairs, size, tokens, r->o.set.pool);
     free(size);
 }
 
+/* Returns the sum of the decoders' losses. */
 static weft_loss loss_of(void *user, const weft_part *shard)
 {
     run *r = user;
-    int32_t *letters = r->letters, *before = r->before, *after = r->after;
+    const model *m = &r->m;
+    batch_empty(&r->batch);
     for (int64_t i = 0; i < shard->n; i++) {
         const entry *e = r->pair[shard->index[i]];
-        letters = spell(letters, e->word, &r->read[i]);
-        r->write[i] = e->n + 1;
-        memcpy(after, e->phones, (size_t)e->n * sizeof *after);
-        memcpy(before + 1, after, (size_t)e->n * sizeof *before);
-        before[0] = after[e->n] = MARK;
-        before += e->n + 1;
-        after += e->n + 1;
+        batch_add(&r->batch, e->word, e->phones, e->n);
     }
-    weft_lengths read = { .n = shard->n, .len = r->read }, write = { .n = shard->n, .len = r->write };
-    encoded e = encode(&r->m, r->letters, &read);
-    weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
-    weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
-    return weft_cross_entropy(guess, right,
-                              &(weft_cross_entropy_opts){ .label_smoothing = r->o.set.smoothing });
+    encoded e = encode(m, &r->batch);
+    weft_loss sum = { 0 };
+    for (int k = 0; k < m->decoders; k++) {
+        weft_tensor *right, *guess = logits(m, k, &e, &r->batch, &right, NULL);
+        weft_loss loss = weft_cross_entropy(
+            guess, right, &(weft_cross_entropy_opts){ .label_smoothing = r->o.set.smoothing });
+        sum = k == 0 ? loss : (weft_loss){ weft_add(sum.sum, loss.sum), weft_add(sum.weight, loss.weight) };
+    }
+    return sum;
 }
 
 static double last_loss(const run *r)
@@ -436,29 +616,28 @@ static void draw_history(const char *path, const run *r)
 /* Draws the letters of a word that each of its phones attends to. */
 static void draw_attention(const char *path, const model *m, const phone_set *p, const char *word)
 {
-    int32_t length, letters[LIMIT], before[LIMIT + 1] = { MARK };
-    char title[100];
     const char *rows[LIMIT + 1], *columns[LIMIT];
-    spell(letters, word, &length);
-    weft_lengths read = { .n = 1, .len = &length };
-    weft_decoded decoded = pronounce(m, letters, &read, LIMIT, 1);
-    int32_t phones = decoded.len[0] + 1;
-    memcpy(before + 1, decoded.tokens, (size_t)decoded.len[0] * sizeof *before);
+    char title[100];
+    weft_decoded decoded = pronounce(m, &word, 1, LIMIT, 1);
+    int32_t phones = decoded.len[0] + 1, length = (int32_t)strlen(word);
     for (int i = 0; i < phones; i++)
         rows[i] = i < phones - 1 ? p->name[decoded.tokens[i]] : "end";
     for (int i = 0; i < length; i++)
-        columns[i] = letter_names[letters[i]];
+        columns[i] = letter_names[word[i] - 'a'];
+    batch b = batch_new(1, (size_t)length, LIMIT);
+    batch_add(&b, word, decoded.tokens, decoded.len[0]);
     weft_decoded_free(&decoded);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        weft_tensor *map;
-        encoded e = encode(m, letters, &read);
-        logits(m, &e, before, &(weft_lengths){ .n = 1, .len = &phones }, &map);
+        weft_tensor *right, *map;
+        encoded e = encode(m, &b);
+        logits(m, 0, &e, &b, &right, &map);
         double *weights = numbers_of(weft_to_layout(map, WEFT_CONCAT));
         check_context(m->w, "%s", "");
         snprintf(title, sizeof title, "%s: the letters that each phone attends to", word);
         check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns, NULL));
         free(weights);
     }
+    batch_free(&b);
     weft_clear(m->w);
 }
 
@@ -481,21 +660,18 @@ static void draw_batch(const char *path, const run *r)
 static void draw(const run *r)
 {
     const char *folder = r->o.run.pictures;
-    weft_ema_swap(r->m.average);
+    swap_averages(&r->m);
     draw_history(path_in(folder, "curve.svg"), r);
     draw_attention(path_in(folder, "attention.svg"), &r->m, &r->d.phones, "phlegm");
     draw_batch(path_in(folder, "batch.svg"), r);
-    weft_ema_swap(r->m.average);
+    swap_averages(&r->m);
 }
 
 /* ---- speaking ---- */
 /* Prints a word and its phones. d: NULL, or a dictionary to compare with. */
 static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
 {
-    int32_t length, *letters = memory(strlen(word), sizeof *letters);
-    spell(letters, word, &length);
-    weft_decoded decoded =
-        pronounce(m, letters, &(weft_lengths){ .n = 1, .len = &length }, 2 * (int64_t)length + LIMIT, beam);
+    weft_decoded decoded = pronounce(m, &word, 1, 2 * (int64_t)strlen(word) + LIMIT, beam);
     printf("  %-18s %s", word, spoken(phones, decoded.tokens, decoded.len[0]));
     int64_t i = d ? dictionary_find(d, word) : -1;
     score s = { 0 };
@@ -508,7 +684,6 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
     printf("\n");
     weft_decoded_free(&decoded);
     weft_clear(m->w);
-    free(letters);
 }
 
 /* Pronounces some words of the test: hard ones, or any. */
@@ -518,7 +693,7 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
                                         "thorough", "righteously", "pronunciation" };
     int found = 0;
     puts("words it never saw:");
-    weft_ema_swap(r->m.average);
+    swap_averages(&r->m);
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
         int64_t word = dictionary_find(&r->d, hard[i]);
         if (word >= 0 && part_of(word) == TEST && ++found)
@@ -526,13 +701,16 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
     }
     for (int64_t i = 0; i < 5 && found < 5 && i < n; i++)
         say(&r->m, &r->d.phones, word_at(&r->d, test[i * n / 5]), r->o.beam, &r->d);
-    weft_ema_swap(r->m.average);
+    swap_averages(&r->m);
 }
 
 static void last_line(const score *s, const model *m, double spent)
 {
+    long long parameters = 0;
+    for (const model *it = m; it; it = it->next)
+        parameters += weft_parameter_numel(it->all);
     printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", per_of(s), wer_of(s),
-           (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
+           (long long)s->words, (parameters + 500) / 1000, spent);
 }
 
 /* ---- --say and --test ---- */
@@ -546,16 +724,53 @@ static char *text_item(const char *path, const char *name)
     return text;
 }
 
-static model load_model(options *o, const char *path, phone_set *phones)
+/* Loads a model. w: its context; NULL: a new one. given: as for options_of_file. */
+static model *load_model(options *o, const bool *given, const char *path, weft *w, phone_set *phones)
 {
-    options_of_file(&table, o, o->run.given, path);
+    options_of_file(&table, o, given, path);
     char *names = text_item(path, "phone_set");
     *phones = phones_parse(names);
     free(names);
-    model m = model_new(open_context(o->run.device, o->set.train.seed, o->run.threads), &o->set, phones->n);
-    check_context(m.w, "%s", "");
-    check_file(weft_load(path, m.all, NULL, NULL, 0));
+    w = w ? w : open_context(o->run.device, o->set.train.seed, o->run.threads);
+    model *m = memory(1, sizeof *m);
+    *m = model_new(w, &o->set, phones->n);
+    check_context(w, "%s", "");
+    check_file(weft_load(path, m->all, NULL, NULL, 0));
     return m;
+}
+
+/* Loads the model of a file, and links those of --with to it. */
+static model *load_models(options *o, const char *path, phone_set *phones)
+{
+    static const bool none[OPTIONS];
+    model *first = load_model(o, o->run.given, path, NULL, phones), *last = first;
+    int count = 1;
+    for (const char *at = o->with; at; count++) {
+        if (count == MODELS)
+            quit(2, "--with: found more than %d files; expected at most that many", MODELS - 1);
+        size_t n = strcspn(at, ",");
+        char *name = memory(n + 1, 1);
+        memcpy(name, at, n);
+        options other = *o;
+        phone_set same;
+        model *next = load_model(&other, none, name, first->w, &same);
+        if (memcmp(&same, phones, sizeof same))
+            quit(1, "%s and %s have different phones", name, path);
+        free(name);
+        last->next = next;
+        last = next;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return first;
+}
+
+static void close_models(model *m)
+{
+    weft_close(m->w);
+    for (model *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
 }
 
 static int do_say(options *o)
@@ -565,11 +780,11 @@ static int do_say(options *o)
         if (!*o->words[i] || !lower_word(o->words[i]))
             quit(2, "found \"%s\"; expected a word of the letters a to z; leave other characters out (dont)",
                  o->words[i]);
-    model m = load_model(o, o->say, &phones);
-    weft_ema_swap(m.average);
-    for (int i = 0; i < o->count && weft_parallel_place_of(m.ranks).rank == 0; i++)
-        say(&m, &phones, o->words[i], o->beam, NULL);
-    weft_close(m.w);
+    model *m = load_models(o, o->say, &phones);
+    swap_averages(m);
+    for (int i = 0; i < o->count && weft_parallel_place_of(m->ranks).rank == 0; i++)
+        say(m, &phones, o->words[i], o->beam, NULL);
+    close_models(m);
     return 0;
 }
 
@@ -577,18 +792,18 @@ static int do_test(options *o)
 {
     static dictionary d;
     phone_set phones;
-    model m = load_model(o, o->run.test, &phones);
+    model *m = load_models(o, o->run.test, &phones);
     d = o->data ? dictionary_read(o->data, o->set.words) :
                   dictionary_parse(text_item(o->run.test, "test"), o->run.test, phones, 0);
     if (memcmp(&d.phones, &phones, sizeof phones))
         quit(1, "%s and %s have different phones", o->data ? o->data : "its test", o->run.test);
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
     double start = seconds();
-    score s = judge(&m, &d, words, n, o->beam, o->said);
-    if (weft_parallel_place_of(m.ranks).rank == 0)
-        last_line(&s, &m, seconds() - start);
+    score s = judge(m, &d, words, n, o->beam, o->said);
+    if (weft_parallel_place_of(m->ranks).rank == 0)
+        last_line(&s, m, seconds() - start);
     free(words);
-    weft_close(m.w);
+    close_models(m);
     return 0;
 }
 

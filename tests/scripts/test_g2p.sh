@@ -56,6 +56,13 @@ done
 check "--test" eval '"$g2p" --test whole.h5 >t && last_line t && [ "$(errors t)" = "$(errors first)" ]'
 check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t && [ "$(errors t)" = "$(errors first)" ]'
 check "--test --beam" eval '"$g2p" --test whole.h5 --beam 3 >t && last_line t'
+check "greedy" eval '"$g2p" --test whole.h5 --beam 1 >greedy && last_line greedy'
+check "another result than greedy" eval '! [ "$(errors greedy)" = "$(errors first)" ]'
+check "a model with itself gives the same words" eval '"$g2p" --test whole.h5 --said one >o && "$g2p" --test whole.h5 --with whole.h5 --said two >t && cmp one two'
+check "two models" eval '"$g2p" --test whole.h5 --with seed.h5 --said two >t && last_line t && ! cmp -s one two'
+check "--say with two models" eval '"$g2p" --say whole.h5 --with seed.h5 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
+check "one decoder" eval '"${run[@]}" --out single.h5 --decoders 1 --beam 1 >t && last_line t'
+check "with a model of two decoders" eval '"$g2p" --test single.h5 --with whole.h5 >t && last_line t'
 check "--say" eval '"$g2p" --say whole.h5 BaDe cice >t && grep -Eq "^  bade  +[a-z ]+$" t && [ "$(wc -l <t)" = 2 ]'
 check "--say --beam" eval '"$g2p" --say whole.h5 --beam 4 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
 check "a resumed run that was complete, the same bytes" makes again.h5 whole.h5 "${run[@]}" --out again.h5 --resume
@@ -77,6 +84,9 @@ check "no number" exits 2 'hidden: found "1.5"; expected a whole number' "$g2p" 
 check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
 check "an unknown device" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
 check "two options that exclude each other" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
+check "--with in a training" exits 2 'with: expected --test or --say' "${run[@]}" --out whole.h5 --with seed.h5
+check "--with of no file" exits 1 'nowhere.h5' "$g2p" --test whole.h5 --with seed.h5,nowhere.h5
+check "--with of other phones" exits 1 'have different phones' "$g2p" --test whole.h5 --with festlex.h5
 check "no words" exits 2 'say: found no words' "$g2p" --say whole.h5
 check "an apostrophe" exits 2 'leave other characters out' "$g2p" --say whole.h5 "don't"
 check "not a word" exits 2 'found "na1ve"; expected a word' "$g2p" --say whole.h5 na1ve
