@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nearest.h"
+#include "io/io.h"
 #include "tools/options.h"
 
 int usage_error(const subcommand *s, const char *format, ...)
@@ -77,6 +78,8 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
         memcpy(&before, field, sizeof before);
         if (before && o->once)
             return usage_error(s, "%s: found twice; expected once", o->name), false;
+        if (!strcmp(o->name, "--report") && !weft__ends_in(value, strchr(o->value, '.')))
+            return usage_error(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value), false;
         memcpy(field, &value, sizeof value);
         return true;
     }

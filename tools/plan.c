@@ -200,14 +200,7 @@ static const option options[] = {
     { 0 }
 };
 
-static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    (void)len, (void)n, (void)o, (void)p;
-    return WEFT_OK;
-}
-
-/* Checks the name and options of a planner before lengths are read, by a planner of that name that does
- * nothing. */
+/* Checks the name and options of a planner before lengths are read, by a plan of nothing. */
 static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
@@ -216,14 +209,8 @@ static bool is_planner(const subcommand *s, const char *text)
     void *memory = NULL;
     if (is_foreign(text))
         return true;
-    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK;
-    if (ok) {
-        weft_planner checked = *named;
-        checked.plan = plan_nothing;
-        ok = weft_plan_make(&checked, NULL, 0, &o, &plan) == WEFT_OK;
-        if (ok)
-            weft_plan_free(&plan);
-    }
+    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
+              weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK && (weft_plan_free(&plan), true);
     free(memory);
     return ok || (usage_error(s, "%s", weft_plan_message()), false);
 }
@@ -258,8 +245,8 @@ static int check_one(const asked *a, int operands)
     const subcommand *s = &subcommand_plan;
     bool others = a->json || a->report || a->explain || a->from || a->corpus || a->export;
     if ((a->state && !a->stream) || (a->flush && !a->state))
-        return usage_error(s, "%s; expected both", a->flush ? "--flush: found without --state" :
-                                                              "--state: found without --stream");
+        return usage_error(s, "%s; expected both",
+                           a->flush ? "--flush: found without --state" : "--state: found without --stream");
     if (a->stream && (others || operands != 2))
         return usage_error(s, "--stream: expected a file of lengths, one planner, and no option but --state");
     if (a->export && !is_export_file(a->export))
