@@ -169,9 +169,7 @@ char *command_line(const char *name, int argc, char **argv)
 #define AT(f) offsetof(asked, f)
 static const option options[] = {
     IS_FLAG("--calibrate", AT(calibrate), "with --explain: measure the layer again and renew the cache"),
-    IS_TEXT("--corpus", "NAME", AT(corpus),
-            "plan the lengths of a corpus instead of LENGTHS; see weft "
-            "corpora"),
+    IS_TEXT("--corpus", "NAME", AT(corpus), "plan lengths of a corpus, not of a file; see weft corpora"),
     IS_TEXT("--costs", "FILE.json", AT(costs), "with --explain: read the layer's costs from a file"),
     { .name = "--explain",
       .value = "CELL:UNITS",
@@ -293,20 +291,17 @@ const subcommand subcommand_plan = {
     .name = "plan",
     .about = "plans a file of lengths and compares the plans",
     .usage = "[OPTION].. LENGTHS|--corpus NAME PLANNER.. | --list",
-    .details = "LENGTHS is a file that weft lengths reads without options, or - for standard input. "
-               "PLANNER is\n"
-               "NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or PATH/x.so:NAME[:OPTIONS], which runs in "
-               "a separate process.\n\n"
+    .details = "LENGTHS is a file that weft lengths reads without options, or - for standard input.\n"
+               "PLANNER is NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or ./x.so:NAME[:OPTIONS],\n"
+               "which runs in a separate process.\n\n"
                "Columns of the table:\n"
                "  rows, cells  of all batches\n"
                "  fill         share of cells with a token\n"
                "  steps        sum of the widths of the batches\n"
                "  runs         runs of steps with the same number of live rows\n"
                "  live         mean number of live rows\n"
-               "  eta2         share of the lengths' variance between batches (0: batches are like "
-               "random ones)\n"
-               "  l1, l2       lower bounds on rows: ceil(tokens / capacity), and that of Martello and "
-               "Toth\n",
+               "  eta2         share of the lengths' variance between batches (0: like random ones)\n"
+               "  l1, l2       lower bounds on rows: ceil(tokens / capacity); Martello and Toth's\n",
     .options = options,
     .run = run_plan
 };

@@ -118,8 +118,8 @@ lengths = numpy.loadtxt("lengths", int)
 begin = numpy.cumsum(lengths) - lengths
 found = []
 for b in range(len(plan["rows"])):
-    ids, position, ends = batch(b, numpy.arange(1, lengths.sum() + 1), begin)
-    cells = ids[ids > 0]
+    ids, position, documents, ends = batch(b, numpy.arange(1, lengths.sum() + 1), begin)
+    cells = ids[documents >= 0]
     assert len(cells) == ends[-1] and (position[ids > 0] == cells - 1 - begin[numpy.searchsorted(begin, cells - 1, "right") - 1]).all()
     found += list(cells)
 assert sorted(found) == list(range(1, lengths.sum() + 1))
