@@ -82,17 +82,12 @@ static double batch_ms(const weft_plan_cost *c, double rows)
 /* A batch has at most one live row for each segment, whatever its number of rows. */
 static int64_t live_rows(const weft_plan_batch *b) { return b->rows < b->n ? b->rows : b->n; }
 
-static int64_t most_live(const weft_plan *p)
-{
-    int64_t most = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        most = live_rows(p->batch + b) > most ? live_rows(p->batch + b) : most;
-    return most;
-}
-
 static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, weft_plan_prediction *out)
 {
-    int64_t rows = most_live(p), *steps = weft__plan_memory(rows + 1, sizeof *steps);
+    int64_t rows = 0, *steps;
+    for (int64_t b = 0; b < p->batches; b++)
+        rows = live_rows(p->batch + b) > rows ? live_rows(p->batch + b) : rows;
+    steps = weft__plan_memory(rows + 1, sizeof *steps);
     weft_status s = steps ? weft__plan_live(p, steps, rows, "plan_predict: ") : WEFT_ENOMEM;
     for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
         out->steps_ms += (double)steps[k] * step_ms(c, (double)k);

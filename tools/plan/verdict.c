@@ -14,9 +14,9 @@ static int64_t largest_batch(const planned *made)
 {
     const weft_plan *p = &made->plan;
     int64_t most = 0;
+    bool pads = p->in_rows || made->padded;
     for (int64_t b = 0; b < p->batches; b++) {
-        bool cells = p->in_rows || made->padded;
-        int64_t n = cells ? p->batch[b].rows * p->batch[b].width : weft__plan_tokens_of(p, b);
+        int64_t n = pads ? p->batch[b].rows * p->batch[b].width : weft__plan_tokens_of(p, b);
         most = n > most ? n : most;
     }
     return most;
