@@ -117,9 +117,8 @@ bool read_length(const char *path, long long line, const char *word, int64_t *le
     *length = strtoll(word, &end, 10);
     return (!errno && !*end && *length >= 0 && *length <= INT32_MAX) ||
            say_failure(
-               "%s:%lld: \"%.40s\" is not a length; expected a whole number in 0 .. %d; for a text see "
-               "weft lengths --unit",
-               path, line, word, INT32_MAX);
+               "%s:%lld: \"%.40s\" is not a length; expected 0 .. %d; for text see weft lengths --unit", path,
+               line, word, INT32_MAX);
 }
 
 /* Adds whole numbers between white space. */

@@ -5,8 +5,7 @@
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
 
-/* The share within which plans tie if nothing better is known: costs without a stated error, cells, and times
- * of one pass. */
+/* Plans tie within these shares: of costs without a stated error; of cells, and of times of one pass. */
 static const double usual_error = .2, cells_error = .1;
 
 /* Returns the cells that the largest batch stores. A packed batch stores its tokens only. */
