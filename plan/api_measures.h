@@ -145,12 +145,13 @@ typedef struct {
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. likeness, order and
- * cuts are each 0 .. 1; 0: no difference. */
+ * cuts are each 0 .. 1; 0: no difference. The first two count what exceeds the limit L of chance,
+ * two standard deviations from the mean of random orders: (x - L) / (1 - L). */
 typedef struct {
     double sum;                                  /* likeness + order + cuts */
-    double likeness;                             /* (eta2 - c) / (1 - c), where c = (batches - 1) /
-                                                  * (segments - 1) is eta2 by chance; 0 if c >= 1 */
-    double order;                                /* |autocorrelation| */
+    double likeness;                             /* of x = eta2 between batches */
+    double order;                                /* of x = |autocorrelation - its mean| (Moran
+                                                  * 1948); 0 for fewer than 3 batches */
     double cuts;                                 /* share of the tokens in pieces that do not begin
                                                   * their sequence, half if the state is carried */
 } weft_plan_disturbance;

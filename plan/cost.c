@@ -82,17 +82,12 @@ static double batch_ms(const weft_plan_cost *c, double rows)
 /* A batch has at most one live row for each segment, whatever its number of rows. */
 static int64_t live_rows(const weft_plan_batch *b) { return b->rows < b->n ? b->rows : b->n; }
 
-static int64_t most_live(const weft_plan *p)
-{
-    int64_t most = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        most = live_rows(p->batch + b) > most ? live_rows(p->batch + b) : most;
-    return most;
-}
-
 static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, weft_plan_prediction *out)
 {
-    int64_t rows = most_live(p), *steps = weft__plan_memory(rows + 1, sizeof *steps);
+    int64_t rows = 0, *steps;
+    for (int64_t b = 0; b < p->batches; b++)
+        rows = live_rows(p->batch + b) > rows ? live_rows(p->batch + b) : rows;
+    steps = weft__plan_memory(rows + 1, sizeof *steps);
     weft_status s = steps ? weft__plan_live(p, steps, rows, "plan_predict: ") : WEFT_ENOMEM;
     for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
         out->steps_ms += (double)steps[k] * step_ms(c, (double)k);
@@ -151,6 +146,12 @@ static double share_of_cuts(const weft_plan *p)
     return tokens > 0 ? cut / tokens : 0;
 }
 
+/* Returns where x is between the limit of chance, 0, and 1. */
+static double beyond(double x, double limit)
+{
+    return limit < 1 ? fmin(fmax((x - limit) / (1 - limit), 0), 1) : 0;
+}
+
 weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
                               weft_plan_disturbance *out)
 {
@@ -165,9 +166,14 @@ weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t
         s = weft_plan_autocorrelation(plan, &d.order);
     if (s != WEFT_OK)
         return s;
-    double chance = f.segments > 1 ? (double)(f.batches - 1) / (double)(f.segments - 1) : 1;
-    d.likeness = chance < 1 ? fmin(fmax((f.eta2 - chance) / (1 - chance), 0), 1) : 0;
-    d.order = fmin(fabs(d.order), 1);
+    int64_t full = 0;
+    for (int64_t i = 0; i < plan->batches; i++)
+        full += plan->batch[i].n > 0;
+    double b = (double)full, pieces = (double)f.segments;
+    /* mean and standard deviation for a random order: eta2 is of a beta distribution, r as Moran 1948 */
+    double spread = b > 1 ? sqrt(2 * (b - 1) * (pieces - b) / (pieces + 1)) : 0;
+    d.likeness = b > 1 ? beyond(f.eta2, (b - 1 + 2 * spread) / (pieces - 1)) : 0;
+    d.order = b > 2 ? beyond(fabs(d.order + 1 / b), 2 * (b - 2) / (b * sqrt(b - 1))) : 0;
     d.cuts = share_of_cuts(plan);
     d.sum = d.likeness + d.order + d.cuts;
     *out = d;

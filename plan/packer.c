@@ -47,15 +47,10 @@ void weft_packer_free(weft_packer *p)
     free(p);
 }
 
-static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    (void)len, (void)n, (void)o, (void)p;
-    return WEFT_OK;
-}
+static const char *const names[] = { "next_fit", "first_fit", "best_fit", "worst_fit" };
 
 weft_status weft_packer_new(const weft_planner *planner, const weft_plan_opts *opts, weft_packer **out)
 {
-    static const char *const names[] = { "next_fit", "first_fit", "best_fit", "worst_fit" };
     int rule = 0;
     weft_plan nothing;
     if (!out)
@@ -70,7 +65,7 @@ weft_status weft_packer_new(const weft_planner *planner, const weft_plan_opts *o
                                 planner ? planner->name : "NULL");
     const weft_planner checked = { .name = names[rule],
                                    .options = rule ? "capacity limit open" : "capacity limit",
-                                   .plan = plan_nothing };
+                                   .plan = planner->plan };
     weft_status s = weft_plan_make(&checked, NULL, 0, opts, &nothing);
     if (s != WEFT_OK)
         return s;
@@ -298,11 +293,11 @@ weft_status weft_packer_set_state(weft_packer *p, const int64_t *state, int64_t 
     if (state[RULE] != (int64_t)p->rule || state[CAPACITY] != p->capacity || state[LIMIT] != p->limit ||
         state[OPEN] != p->most)
         return weft_plan_refuse(WEFT_EFORMAT,
-                                "packer_set_state: the state is of another planner, or of "
-                                "capacity=%lld,limit=%lld,open=%lld; expected "
-                                "capacity=%lld,limit=%lld,open=%lld",
-                                (long long)state[CAPACITY], (long long)state[LIMIT], (long long)state[OPEN],
-                                (long long)p->capacity, (long long)p->limit, (long long)p->most);
+                                "packer_set_state: the state is of %s:capacity=%lld,limit=%lld,open=%lld; "
+                                "expected %s:capacity=%lld,limit=%lld,open=%lld",
+                                names[state[RULE] & 3], (long long)state[CAPACITY], (long long)state[LIMIT],
+                                (long long)state[OPEN], names[p->rule], (long long)p->capacity,
+                                (long long)p->limit, (long long)p->most);
     weft_packer next = { .rule = p->rule,
                          .capacity = p->capacity,
                          .limit = p->limit,

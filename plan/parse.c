@@ -35,6 +35,7 @@ typedef struct {
     weft_plan_opts *o;
     int64_t *list, room;
     int64_t sizes;
+    uint64_t seen; /* bit i: option i of the list was given */
 } parsing;
 
 static bool parse_integer(const char *text, char **end, int64_t *value)
@@ -129,12 +130,17 @@ static weft_status parse_option(parsing *t, char *key)
     char *value = strchr(key, '=');
     if (value)
         *value++ = 0;
-    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++)
-        if (!strcmp(option->name, key) &&
-            (option->kind == WEFT__SEED || weft__planner_takes(t->planner, key)))
-            return value ? parse_value(t, option, value) :
-                           weft_plan_refuse(WEFT_EARG, "%s: %s has no value; expected %s=..",
-                                            t->planner->name, key, key);
+    for (const weft__plan_option *option = weft__plan_option_list; option->name; option++) {
+        uint64_t bit = (uint64_t)1 << (option - weft__plan_option_list);
+        if (strcmp(option->name, key) ||
+            (option->kind != WEFT__SEED && !weft__planner_takes(t->planner, key)))
+            continue;
+        if (!value || t->seen & bit)
+            return weft_plan_refuse(WEFT_EARG, "%s: %s %s; expected %s=.. once", t->planner->name, key,
+                                    value ? "is given twice" : "has no value", key);
+        t->seen |= bit;
+        return parse_value(t, option, value);
+    }
     return weft__no_such_option(t->planner, key);
 }
 
@@ -168,7 +174,7 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
     int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, followed by the text */
     if (!list)
         return weft_plan_refuse(WEFT_ENOMEM, "plan_parse_options: no memory");
-    parsing t = { planner, opts, list, (int64_t)n, 0 };
+    parsing t = { planner, opts, list, (int64_t)n, 0, 0 };
     weft_status s = parse_options(&t, memcpy(list + n, text, n + 1));
     *memory = s == WEFT_OK ? list : NULL;
     if (s == WEFT_OK)

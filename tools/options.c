@@ -63,7 +63,7 @@ static bool put_real(const subcommand *s, const option *o, const char *text, dou
 bool set_option(const subcommand *s, const option *o, const char *value, void *to)
 {
     char *field = (char *)to + o->field;
-    const char *before;
+    const char *before, *dot = strrchr(value, '.');
     switch (o->kind) {
     case OPTION_FLAG:
         return *(bool *)field = true;
@@ -77,6 +77,8 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
         memcpy(&before, field, sizeof before);
         if (before && o->once)
             return usage_error(s, "%s: found twice; expected once", o->name), false;
+        if (!strcmp(o->name, "--report") && strcmp(dot ? dot : "", strchr(o->value, '.')))
+            return usage_error(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value), false;
         memcpy(field, &value, sizeof value);
         return true;
     }

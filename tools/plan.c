@@ -169,9 +169,7 @@ char *command_line(const char *name, int argc, char **argv)
 #define AT(f) offsetof(asked, f)
 static const option options[] = {
     IS_FLAG("--calibrate", AT(calibrate), "with --explain: measure the layer again and renew the cache"),
-    IS_TEXT("--corpus", "NAME", AT(corpus),
-            "plan the lengths of a corpus instead of LENGTHS; see weft "
-            "corpora"),
+    IS_TEXT("--corpus", "NAME", AT(corpus), "plan lengths of a corpus, not of a file; see weft corpora"),
     IS_TEXT("--costs", "FILE.json", AT(costs), "with --explain: read the layer's costs from a file"),
     { .name = "--explain",
       .value = "CELL:UNITS",
@@ -200,14 +198,7 @@ static const option options[] = {
     { 0 }
 };
 
-static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    (void)len, (void)n, (void)o, (void)p;
-    return WEFT_OK;
-}
-
-/* Checks the name and options of a planner before lengths are read, by a planner of that name that does
- * nothing. */
+/* Checks the name and options of a planner before lengths are read, by a plan of nothing. */
 static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
@@ -216,14 +207,8 @@ static bool is_planner(const subcommand *s, const char *text)
     void *memory = NULL;
     if (is_foreign(text))
         return true;
-    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK;
-    if (ok) {
-        weft_planner checked = *named;
-        checked.plan = plan_nothing;
-        ok = weft_plan_make(&checked, NULL, 0, &o, &plan) == WEFT_OK;
-        if (ok)
-            weft_plan_free(&plan);
-    }
+    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
+              weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK && (weft_plan_free(&plan), true);
     free(memory);
     return ok || (usage_error(s, "%s", weft_plan_message()), false);
 }
@@ -258,8 +243,8 @@ static int check_one(const asked *a, int operands)
     const subcommand *s = &subcommand_plan;
     bool others = a->json || a->report || a->explain || a->from || a->corpus || a->export;
     if ((a->state && !a->stream) || (a->flush && !a->state))
-        return usage_error(s, "%s; expected both", a->flush ? "--flush: found without --state" :
-                                                              "--state: found without --stream");
+        return usage_error(s, "%s; expected both",
+                           a->flush ? "--flush: found without --state" : "--state: found without --stream");
     if (a->stream && (others || operands != 2))
         return usage_error(s, "--stream: expected a file of lengths, one planner, and no option but --state");
     if (a->export && !is_export_file(a->export))
@@ -306,20 +291,17 @@ const subcommand subcommand_plan = {
     .name = "plan",
     .about = "plans a file of lengths and compares the plans",
     .usage = "[OPTION].. LENGTHS|--corpus NAME PLANNER.. | --list",
-    .details = "LENGTHS is a file that weft lengths reads without options, or - for standard input. "
-               "PLANNER is\n"
-               "NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or PATH/x.so:NAME[:OPTIONS], which runs in "
-               "a separate process.\n\n"
+    .details = "LENGTHS is a file that weft lengths reads without options, or - for standard input.\n"
+               "PLANNER is NAME[:KEY=VALUE[,KEY=VALUE]..] from --list, or ./x.so:NAME[:OPTIONS],\n"
+               "which runs in a separate process.\n\n"
                "Columns of the table:\n"
                "  rows, cells  of all batches\n"
                "  fill         share of cells with a token\n"
                "  steps        sum of the widths of the batches\n"
                "  runs         runs of steps with the same number of live rows\n"
                "  live         mean number of live rows\n"
-               "  eta2         share of the lengths' variance between batches (0: batches are like "
-               "random ones)\n"
-               "  l1, l2       lower bounds on rows: ceil(tokens / capacity), and that of Martello and "
-               "Toth\n",
+               "  eta2         share of the lengths' variance between batches (0: like random ones)\n"
+               "  l1, l2       lower bounds on rows: ceil(tokens / capacity); Martello and Toth's\n",
     .options = options,
     .run = run_plan
 };

@@ -100,7 +100,16 @@ Test(cost, disturbance_rates_known_orders)
         cr_assert(near(table[i].to->sum, table[i].to->likeness + table[i].to->order + table[i].to->cuts));
         weft_plan_free(&p);
     }
-    cr_assert(random.likeness < .1 && random.cuts == 0, "random: %g", random.likeness);
+    int rated = 0; /* batches differ by chance alone: at most 1 in 20 is rated */
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        const weft_plan_opts o = { .count = 8, .seed = seed };
+        weft_plan p;
+        PLANS(weft_plan_make(weft_planner_named("random"), len, 40, &o, &p));
+        PLANS(weft_plan_disturb(&p, len, 40, &random));
+        rated += random.sum >= .1;
+        weft_plan_free(&p);
+    }
+    cr_assert(rated <= 10 && random.cuts == 0, "random: %d of 200", rated);
     cr_assert(sorted.likeness > .9 && sorted.order > .8 && sorted.sum > random.sum + 1, "sorted: %g",
               sorted.sum);
     cr_assert(cut.cuts > .4 && carried.cuts > .2 && carried.cuts < cut.cuts, "%g, %g", carried.cuts,

@@ -118,8 +118,8 @@ lengths = numpy.loadtxt("lengths", int)
 begin = numpy.cumsum(lengths) - lengths
 found = []
 for b in range(len(plan["rows"])):
-    ids, position, ends = batch(b, numpy.arange(1, lengths.sum() + 1), begin)
-    cells = ids[ids > 0]
+    ids, position, documents, ends = batch(b, numpy.arange(1, lengths.sum() + 1), begin)
+    cells = ids[documents >= 0]
     assert len(cells) == ends[-1] and (position[ids > 0] == cells - 1 - begin[numpy.searchsorted(begin, cells - 1, "right") - 1]).all()
     found += list(cells)
 assert sorted(found) == list(range(1, lengths.sum() + 1))
@@ -139,7 +139,7 @@ check "four runs with a file of open rows" eval 'head -n $(wc -l <parts) whole |
 cp state.npy kept.npy
 stream /dev/null --state state.npy --flush >>parts
 check "the last ends them" cmp parts whole
-check "other options" exits 1 'expected capacity=300,limit=0,open=5' "$weft" plan --stream /dev/null best_fit:capacity=300,open=5 --state kept.npy
+check "another planner" exits 1 'state is of best_fit:capacity=300,limit=0,open=4; expected first_fit:capacity=300,limit=0,open=4' "$weft" plan --stream /dev/null first_fit:capacity=300,open=4 --state kept.npy
 head -c 400 kept.npy >bad.npy
 check "a damaged file" exits 1 'state bad.npy: ' stream /dev/null --state bad.npy
 printf '\377' | dd of=kept.npy bs=1 seek=250 conv=notrunc 2>/dev/null

@@ -54,6 +54,7 @@ bad() {                                 # PATTERN PLAN..: refused with these wor
 bad "by_hand:2: column .* expected a plan as JSON" '{"batches": [[0,1,2,3,4,5,6,7]]}' '{"batches": [[0,1,2,3,'
 bad 'by_hand:1: expected a plan, {"planner"' '[]'
 bad 'by_hand:1: expected a list "batches" or "rows"' '{"planner": "x"}'
+bad 'by_hand:1: unknown key "batch_row"; expected one of planner batches' '{"rows": [[0],[1],[2],[3],[4],[5],[6],[7]], "batch_row": 4}'
 bad 'by_hand:1: expected a list "batches" or "rows"' '{"batches": [[0]], "rows": [[0]]}'
 bad 'by_hand:1: 36 tokens are missing' '{"batches": []}'
 bad 'by_hand:1: 6 tokens are missing, the first in sequence 7' '{"batches": [[0,1,2,3,4,5,6]]}'

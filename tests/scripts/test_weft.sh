@@ -42,6 +42,8 @@ check "a corpus behind the planner" eval '"$weft" plan order:count=2 --corpus eq
 check "after -- there are no options" exits 2 'unknown planner "--json"' "$weft" plan lengths -- --json
 check "no value" exits 2 'report: found no value; expected FILE.html' "$weft" plan lengths order:count=2 --report
 check "an empty one" exits 2 'report: found no value; expected FILE.html' "$weft" plan --report= lengths order:count=2
+check "Markdown is of weft lab" exits 2 'report: found "page.md"; expected FILE.html' "$weft" plan --report page.md lengths order:count=2
+check "an option given twice" exits 2 'order: count is given twice; expected count=.. once' "$weft" plan lengths order:count=2,count=3
 check "a value for a flag" exits 2 'json: found a value; expected none' "$weft" plan --json=yes lengths order:count=2
 check "a number of seconds" exits 2 'seconds: found "0"; expected a whole number in 1' "$weft" plan --seconds 0 lengths order:count=2
 for words in '--list --bogus' '--list extra' '--json --list' '--list --list'; do check "$words" exits 2 'see weft plan --help$' "$weft" plan $words; done
@@ -228,7 +230,7 @@ check "no units" exits 2 'found "lstm:0"; expected CELL:UNITS' "$weft" plan --ex
 judge() { "$weft" plan --json --costs "$1" mixed random:count=8 sorted:count=8 >judged.json; }
 check "JSON has the same verdict" eval 'judge cpu.json && sed -n "s/.*\"take\": \"\([^\"]*\)\", \"why\": \"\([^\"]*\)\", \"cost\": \"\([^\"]*\)\", \"sure\": \"\([^\"]*\)\".*/Take \1: \2. \3 \4/p" judged.json >said && tail -n 1 cpu.out | cmp - said'
 check "from predictions, with their error" grep -q '"verdict": {"basis": "predicted".*"error": 0.1, ' judged.json
-check "two plans that tie" is "$(grep -c '"tied": true, "cells_of_largest_batch": 1600,' judged.json)" 2
+check "two plans that tie; a packed batch stores its tokens" is "$(grep -o '"tied": true, "cells_of_largest_batch": [0-9]*' judged.json | grep -o '[0-9]*$' | tr '\n' ' ')" "620 1600 "
 check "which still is a file of plans" eval '"$weft" plan --from judged.json mixed | cmp - <("$weft" plan mixed random:count=8 sorted:count=8)'
 check "a page also predicts" eval '"$weft" plan --costs gpu.json --report page.html mixed random:count=8 sorted:count=8 && grep -q "<strong>Take 2 sorted.* it is the fastest, and no other plan ties within the model" page.html'
 check "with the costs that it used" grep -q 'predicted for made-up GPU, with an error of 10 %' page.html

@@ -9,20 +9,18 @@ enum { EVERY = 20, DRAWN_CLASSES = 64, MOST_CLASSES = 65536 };
 
 static const weft_dataset *of_sort; /* global, because qsort passes no argument */
 
+static int compare(const weft_dataset *d, int64_t i, int64_t j)
+{
+    if (d->len[i] != d->len[j])
+        return d->len[i] < d->len[j] ? -1 : 1;
+    return memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
+}
+
 static int by_content(const void *a, const void *b)
 {
     int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
-    const weft_dataset *d = of_sort;
-    if (d->len[i] != d->len[j])
-        return d->len[i] < d->len[j] ? -1 : 1;
-    int order = memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
+    int order = compare(of_sort, i, j);
     return order ? order : (i > j) - (i < j);
-}
-
-static bool is_same(const weft_dataset *d, int64_t i, int64_t j)
-{
-    return d->len[i] == d->len[j] &&
-           !memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
 }
 
 /* Fills unique [n] with the first sequence of each content, in order, and returns their number. */
@@ -35,7 +33,7 @@ static int64_t find_unique(const weft_dataset *d, int64_t *unique)
     of_sort = d;
     qsort(sorted, (size_t)d->n, sizeof *sorted, by_content);
     for (int64_t k = 0; k < d->n; k++)
-        first[sorted[k]] = !k || !is_same(d, sorted[k], sorted[k - 1]);
+        first[sorted[k]] = !k || compare(d, sorted[k], sorted[k - 1]);
     for (int64_t i = 0; i < d->n; i++)
         if (first[i] && d->len[i])
             unique[n++] = i;

@@ -17,7 +17,7 @@ static bool name_padded(lab_run *r, int i)
     r->label[i] = get_memory((int64_t)room, 1);
     snprintf(r->label[i], room, "%s padded", text);
     r->made[i].text = r->of_few[i].text = r->label[i];
-    return true;
+    return r->made[i].padded = true;
 }
 
 static bool make_both(lab_run *r, int i)

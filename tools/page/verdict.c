@@ -80,7 +80,8 @@ void put_verdict(page *p)
         put_table(
             p,
             "The plan to take, then the others by time, or by cells without times. ms: of a pass over the "
-            "corpus, with its range. Memory: cells of the largest batch. Disturbance: of gradients. Ties: as "
+            "corpus, with its range. Memory: cells that the largest batch stores. Disturbance: of gradients. "
+            "Ties: as "
             "good as the fastest within the error.",
             "planner", v->n < BEST ? v->n : BEST, fill_best, NULL);
 }

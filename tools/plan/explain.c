@@ -40,8 +40,8 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
     bool ok = judge_made(&v, all, count, len, n, l);
     if (ok && count) {
         printf("\n"
-               "%s: milliseconds of a pass, forward and backward, predicted. Memory: cells of the largest "
-               "batch\n",
+               "%s: milliseconds of a pass, forward and backward, predicted. Memory: cells that the "
+               "largest batch stores\n",
                l->name);
         ok = print_rows(&v, l);
         if (ok && v.chosen >= 0)

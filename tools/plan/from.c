@@ -196,16 +196,25 @@ static bool read_shape(reading *r, const json_t *object)
     return read_carries(r, json_object_get(object, "carry"));
 }
 
-static bool read_plan(reading *r, const json_t *object)
+static bool read_plan(reading *r, json_t *object)
 {
     const json_t *name = json_object_get(object, "planner"), *capacity = json_object_get(object, "capacity"),
                  *dropped = json_object_get(object, "dropped"), *align = json_object_get(object, "align");
     planned *to = r->to;
+    static const char keys[] = " planner batches rows capacity batch_rows width columns carry dropped align "
+                               "figures ";
+    char word[50];
     if (!json_is_object(object))
         return refuse(r, "expected a plan, {\"planner\": .., \"batches\" or \"rows\": ..}");
     if (name && !json_is_string(name))
         return refuse(r, "\"planner\": expected a string");
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+        snprintf(word, sizeof word, " %.40s ", json_object_iter_key(i));
+        if (!strstr(keys, word)) /* a misspelt key must not change the plan in silence */
+            return say_failure("%s: unknown key \"%.40s\"; expected one of%s", r->where,
+                               json_object_iter_key(i), keys);
+    }
     r->whole = true;
     r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
@@ -219,7 +228,7 @@ static bool read_plan(reading *r, const json_t *object)
            refuse(r, weft_plan_message());
 }
 
-static bool add_plan(reading *r, const json_t *object, planned **all, int *count)
+static bool add_plan(reading *r, json_t *object, planned **all, int *count)
 {
     *all = get_more(*all, *count + 1, sizeof **all);
     r->to = *all + *count;

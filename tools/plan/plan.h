@@ -7,12 +7,13 @@
 #include "weft_lab.h"
 
 /* text: name and options of the planner. own: the record of a foreign planner, with a limit in seconds, or of
- * a plan that was read. ms: the planner's time. */
+ * a plan that was read. padded: its batches run padded, not packed. ms: the planner's time. */
 typedef struct {
     const char *text;
     const weft_planner *planner;
     weft_planner own;
     int seconds;
+    bool padded;
     double ms;
     weft_plan_opts opts;
     void *memory;

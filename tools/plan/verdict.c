@@ -1,18 +1,23 @@
 /* verdict.c - judges plans by measured times, by predicted times, or by cells. */
-#include "tools/plan/verdict.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include "plan/plan.h"
+#include "tools/plan/verdict.h"
 
-/* The share within which plans tie if nothing better is known: costs without a stated error, cells, and times
- * of one pass. */
+/* Plans tie within these shares: of costs without a stated error; of cells, and of times of one pass. */
 static const double usual_error = .2, cells_error = .1;
 
-static int64_t largest_batch(const weft_plan *p)
+/* Returns the cells that the largest batch stores. A packed batch stores its tokens only. */
+static int64_t largest_batch(const planned *made)
 {
+    const weft_plan *p = &made->plan;
     int64_t most = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        most = p->batch[b].rows * p->batch[b].width > most ? p->batch[b].rows * p->batch[b].width : most;
+    bool pads = p->in_rows || made->padded;
+    for (int64_t b = 0; b < p->batches; b++) {
+        int64_t n = pads ? p->batch[b].rows * p->batch[b].width : weft__plan_tokens_of(p, b);
+        most = n > most ? n : most;
+    }
     return most;
 }
 
@@ -67,7 +72,7 @@ static const char *main_disturbance(const weft_plan_disturbance *d)
 
 static void say_why(verdict *v)
 {
-    const char *most = v->basis == VERDICT_BY_CELLS ? "with the fewest cells" : "the fastest";
+    const char *most = v->basis == VERDICT_BY_CELLS ? "has the fewest cells" : "is the fastest";
     const char *within = v->basis == VERDICT_BY_COSTS ? "the model's error" :
                          v->basis == VERDICT_BY_TIMES ? "the spread of the times" :
                                                         "the limit for cells";
@@ -76,11 +81,11 @@ static void say_why(verdict *v)
     else if (v->n == 1)
         snprintf(v->why, sizeof v->why, "the only plan");
     else if (v->tied == 1)
-        snprintf(v->why, sizeof v->why, "it is %s, and no other plan ties within %s", most, within);
+        snprintf(v->why, sizeof v->why, "it %s, and no other plan ties within %s", most, within);
     else
         snprintf(v->why, sizeof v->why,
-                 "within %s %d plans tie, and this one changes gradients least; %.150s is %s", within,
-                 v->tied, v->chosen == v->fastest ? "it" : v->plan[v->fastest].made->text, most);
+                 "within %s %d plans tie, and this one changes gradients least; %.150s %s", within, v->tied,
+                 v->chosen == v->fastest ? "it" : v->plan[v->fastest].made->text, most);
 }
 
 /* Prints the number of updates of the chosen plan, and warns if another plan makes more than double that. */
@@ -108,8 +113,8 @@ static void say_cost(verdict *v)
         snprintf(ms, sizeof ms, "A pass takes %.1f ms (%.1f to %.1f)%s. ", j->ms, j->low, j->high,
                  v->basis == VERDICT_BY_COSTS ? ", predicted" : "");
     snprintf(to, sizeof v->cost,
-             "%sThe largest batch has %lld cells (rows times steps); the activations of a layer are in "
-             "proportion to them. %s. %s (disturbance of gradients %.3f; 0: like sequences drawn at random).",
+             "%sThe largest batch stores %lld cells; the activations of a layer are in proportion to them. "
+             "%s. %s (disturbance of gradients %.3f; 0: like sequences drawn at random).",
              ms, (long long)j->memory, updates, main_disturbance(&j->by), j->by.sum);
 }
 
@@ -155,7 +160,7 @@ bool judge_plans(verdict *v, const int32_t *len, int64_t count, const layer_cost
                                               usual_error;
     for (int i = 0; i < v->n && ok; i++) {
         judged_plan *j = v->plan + i;
-        j->memory = largest_batch(&j->made->plan);
+        j->memory = largest_batch(j->made);
         ok = ((v->basis != VERDICT_BY_COSTS || predict(j, costs, v->error)) &&
               weft_plan_disturb(&j->made->plan, len, count, &j->by) == WEFT_OK) ||
              say_failure("plan: %s: %s", j->made->text, weft_plan_message());

@@ -7,7 +7,7 @@
 /* The source of ms. VERDICT_BY_CELLS: none; plans are compared by their cells. */
 typedef enum { VERDICT_BY_CELLS, VERDICT_BY_COSTS, VERDICT_BY_TIMES } verdict_basis;
 
-/* ms: of a pass; low, high: its range; NaN: unknown. memory: cells (rows times steps) of the largest batch.
+/* ms: of a pass; low, high: its range; NaN: unknown. memory: cells that the largest batch stores.
  * tied: as good as the fastest within the error. */
 typedef struct {
     const planned *made;
