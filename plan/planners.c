@@ -38,8 +38,10 @@ const weft_planner *weft_planner_named(const char *name)
         if (!strcmp(all[i].name, name))
             return all + i;
     const char *near = name ? weft__nearest(name, name_at, NULL) : NULL;
+    bool file = name && strstr(name, ".so") != NULL;
     snprintf(missed, sizeof missed, "unknown planner %s%.60s%s%s%s%s", name ? "\"" : "", name ? name : "NULL",
-             name ? "\"" : "", near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+             name ? "\"" : "", file ? "; write the path of a file, ./" : near ? "; \"" : "",
+             file ? "x.so:NAME" : near ? near : "", !file && near ? "\" is near" : "");
     weft_plan_refuse(WEFT_EARG, "%s", missed);
     return NULL;
 }

@@ -15,6 +15,7 @@ Test(plan, bad_options_are_named)
         const char *text, *says;
     } bad[] = {
         { "first_fitt:capacity=4", "unknown planner \"first_fitt\"; \"first_fit\" is near" },
+        { "ends.so:snake", "unknown planner \"ends.so\"; write the path of a file, ./x.so:NAME" },
         { "", "unknown planner \"\"" },
         { "first_fit:capacty=4", "first_fit: unknown option \"capacty\", \"capacity\" is near" },
         { "order:capacity=4", "order: unknown option \"capacity\"" },

@@ -34,10 +34,10 @@ hash_is() { "$weft" corpora "uniform:1:30,n=$1" >lengths && run --corpus "unifor
 for n in 2 13 14 15 16 17 29 30 31 500; do check "the hash of $n lengths is that of hashlib" hash_is $n; done
 
 # ---- its repetition
-check "a repetition is equal" exits 0 '^counted: 0 values differ' again a-record.json
-check "in the computed numbers also" eval 'again a-record.json | grep -q "^computed: 0 values differ"'
+check "a repetition is equal" exits 0 '^counted: 0 differences' again a-record.json
+check "in the computed numbers also" eval 'again a-record.json | grep -q "^computed: 0 differences"'
 check "with two threads" exits 0 '^options threads  *1  *2$' again a-record.json --threads 2
-check "on other instructions counted numbers are equal" eval '! WEFT_ISA=generic again a-record.json >other && grep -q "^counted: 0 values differ" other'
+check "on other instructions counted numbers are equal" eval '! WEFT_ISA=generic again a-record.json >other && grep -q "^counted: 0 differences" other'
 check "computed ones differ, which is explained" eval 'grep -q "^computed: [1-9].* may differ between instruction sets" other && grep -q "^environment WEFT_ISA  *-  *\"generic\"" other && grep -q "^learning random:count=8 seed 1 updates [0-9]* loss " other'
 check "times have a tolerance" grep -q '^timed: now divided by recorded is .* beyond the tolerance of 1.25$' other
 check "a repetition writes its own files" eval 'again a-record.json --out b.html --report b.md && again b-record.json && ! again b-record.json --out b.html 2>words'
@@ -76,7 +76,7 @@ check "no folder for the record" exits 1 'gone/r.json: cannot be written' run --
 
 # ---- runs that end early
 check "stopped by the limit" eval 'run "${plans[@]}" --seconds=.05 --out s.html 2>err; py "assert load(\"s-record.json\")[\"stopped\"]"'
-check "its repetition may be longer" exits 0 '^computed: 0 values differ' again s-record.json --seconds 900
+check "its repetition may be longer" exits 0 '^computed: 0 differences' again s-record.json --seconds 900
 check "but not shorter" exits 1 'the time limit of 0.05 s is over; the comparison has' again a-record.json --seconds .05
 cp s-record.json k.json
 check "a run that is killed while it writes" eval '! (ulimit -f 8; again a-record.json --record k.json) >out 2>&1'

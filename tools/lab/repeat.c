@@ -142,8 +142,8 @@ int lab_compare_records(const json_t *was, const json_t *now, bool sealed)
     int counted = compare_lists(was, now, LAB_COUNTED), computed = compare_lists(was, now, LAB_COMPUTED);
     end_table();
     compare_times(was, now);
-    printf("counted: %d values differ; they depend on corpus, planners, version, and the CPU's architecture\n"
-           "computed: %d values differ; they have the same bits in each layout and number of threads, but "
+    printf("counted: %d differences; they depend on corpus, planners, version, and the CPU's architecture\n"
+           "computed: %d differences; they have the same bits in each layout and number of threads, but "
            "may differ between instruction sets, matrix products and versions\n", counted, computed);
     if (!sealed)
         printf("the seal does not match: the record was changed after weft wrote it\n");
