@@ -1,5 +1,5 @@
-/* tagger.c - learns where English words have stress: a bidirectional LSTM with a conditional random field (CRF)
- * beside an independent softmax of each phone.
+/* tagger.c - learns the stress of English words with a bidirectional LSTM, and compares a conditional random
+ * field (CRF) with an independent softmax for each phone.
  *
  *     tagger --data DICT [OPTION]..
  *
