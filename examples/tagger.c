@@ -106,7 +106,6 @@ typedef struct {
 } kind;
 static const kind kinds[] = {
     { "softmax, plain tags", PLAIN, false },
-    { "softmax, memory tags", MEMORY, false },
     { "CRF, plain tags", PLAIN, true },
     { "CRF, memory tags", MEMORY, true },
 };
