@@ -4,7 +4,7 @@
     tagger_crfsuite.py [--test] [--iterations N] WORDS        WORDS is a file of `tagger --write`
 
 Features: phones up to four places away and their pairs and triples; the vowels around; the number of the vowel from both ends and of all
-vowels. Training: L-BFGS, c2 = 1, features that occur twice. Tags: see examples/tagger.c. The first row stresses the first vowel only.
+vowels. Training: L-BFGS, c2 = 1. Tags: see examples/tagger.c. The first row stresses the first vowel only.
 """
 import argparse
 import os
@@ -69,7 +69,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("words")
     p.add_argument("--test", action="store_true")
-    p.add_argument("--iterations", type=int, default=60)
+    p.add_argument("--iterations", type=int, default=100)
     args = p.parse_args()
     parts, judged = read(args.words), ["dev", "test"] if args.test else ["dev"]
     items = {part: [pycrfsuite.ItemSequence(features(phones, [m > 0 for m in marks])) for phones, marks in parts[part]] for part in ["train", *judged]}
@@ -78,7 +78,7 @@ def main():
         trainer = pycrfsuite.Trainer(verbose=False)
         for x, (_, marks) in zip(items["train"], parts["train"]):
             trainer.append(x, tags_of(marks, memory))
-        trainer.set_params({"c2": 1.0, "max_iterations": args.iterations, "feature.minfreq": 2})
+        trainer.set_params({"c2": 1.0, "max_iterations": args.iterations})
         with tempfile.TemporaryDirectory() as folder:
             begin = time.process_time()
             trainer.train(os.path.join(folder, "model"))
