@@ -6,11 +6,9 @@
  * Input: the phones of a pronunciation, without stress. Output: a tag for each phone. Words are divided as in
  * g2p.c: every 10th is a test word, every 20th a dev word. All pronunciations of a word are in one part.
  *
- * Tags "plain": a vowel's tag is its stress (0, 1, 2), and all consonants share a tag. A CRF compares
- * neighbours, so behind a consonant it has forgotten the stress before. Tags "memory": each tag also says
- * which stress the last vowel had, and whether a vowel had stress 1 so far. Then the CRF can learn that a
- * word has a stress, and that two stressed vowels are seldom neighbours. */
-#include <math.h>
+ * Plain tags: a vowel's tag is its stress (0, 1, 2), and all consonants have the same tag. A CRF compares
+ * neighbours, so after a consonant it does not know the last stress. Memory tags: each tag also has the
+ * stress of the last vowel, and whether a vowel had stress 1 so far. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
