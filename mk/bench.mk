@@ -4,6 +4,7 @@
 #:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
 #:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
 #:   classify                   compares networks and DTW on time series; CLASSIFY_FLAGS= AEON=folder
+#:   tagger                     compares softmax, CRF and crfsuite on the stress of words; TAGGER_FLAGS= CRFSUITE=folder
 #:   bench-stream               measures calls with one token, and onnxruntime from PyPI
 #:   tiers                      checks that the default instruction set is the fastest
 #:   launches                   counts the kernel launches of a GPU step by emulation, and checks their limits
@@ -46,5 +47,12 @@ $(AEON)/data: ; @sh tests/deps.sh aeon $(AEON)
 classify: $(B)/examples/classify $(AEON)/data
 	$< --published $(AEON)/accuracy $(CLASSIFY_FLAGS) $(AEON)/data JapaneseVowels PickupGestureWiimoteZ ArrowHead \
 	    GunPoint ItalyPowerDemand OSULeaf ACSF1
-.PHONY: classify bench bench-growth bench-parallel bench-stream tiers launches
+CRFSUITE ?= $(BUILD)/crfsuite
+tagger: $(B)/examples/tagger $(DICT)
+	@sh tests/deps.sh crfsuite $(CRFSUITE)
+	@mkdir -p $(B)/tagger
+	@$< --data $(DICT) $(TAGGER_FLAGS) --write $(B)/tagger/words
+	$< --data $(DICT) $(TAGGER_FLAGS) --test
+	$(CRFSUITE)/bin/python bench/peers/tagger_crfsuite.py --test $(B)/tagger/words
+.PHONY: tagger classify bench bench-growth bench-parallel bench-stream tiers launches
 -include $(patsubst %.c,$(B)/%.d,$(wildcard bench/*.c bench/*/*.c))

@@ -3,6 +3,7 @@
 #                            is allowed. Otherwise it prints the command for it and fails.
 # deps.sh dictionary FILE    extracts the dictionary from Debian's package festlex-cmu without installing it.
 # deps.sh aeon DIR           extracts data sets and published accuracies from PyPI's package aeon without installing it.
+# deps.sh crfsuite DIR       makes a virtual environment of Python with PyPI's package python-crfsuite.
 # It tests each tool itself instead of the package manager, so programs built from source count also.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
@@ -143,8 +144,16 @@ aeon() {                                # DIR
     echo "weft: the data sets are of the archives UCR and UEA, by way of PyPI's package aeon"
 }
 
+crfsuite() {                            # DIR
+    "$1/bin/python" -c 'import pycrfsuite' 2>/dev/null && return
+    mkdir -p "$1" && { python3 -m venv "$1" && "$1/bin/pip" -q install python-crfsuite==0.9.12; } >"$1/log" 2>&1 || {
+        tail -n 3 "$1/log" >&2
+        echo "weft: cannot install PyPI's package python-crfsuite. With python3-venv run make tagger again, or give CRFSUITE=DIR, a virtual environment that has it" >&2; exit 1; }
+}
+
 if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
 if [ "${1:-}" = aeon ]; then aeon "$2"; exit; fi
+if [ "${1:-}" = crfsuite ]; then crfsuite "$2"; exit; fi
 if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # if two makes run together, one installs
     WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
 fi

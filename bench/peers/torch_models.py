@@ -44,10 +44,10 @@ def reals(name, *shape):
     return (2 * formula(name, n)).float().reshape(shape)
 
 
-def set_weights(module, hidden):
+def set_weights(module, hidden, prefix=""):
     with torch.no_grad():
         for name, p in module.named_parameters():
-            p.copy_((2 / hidden**.5 * formula(name, p.numel())).reshape(p.shape))
+            p.copy_((2 / hidden**.5 * formula(prefix + name, p.numel())).reshape(p.shape))
 
 
 def run(layer, x, lens, state, packed):

@@ -61,21 +61,28 @@ bool lower_word(char *word)
     return true;
 }
 
+/* Adds a phone and its mark to an entry. Returns false if its name is too long, or the list is full. */
+static bool add_phone(entry *e, phone_set *p, const char *name, size_t n, char stress)
+{
+    e->mark[e->n] = !strchr("aeiou", *name) ? 0 : stress == '1' || stress == '2' ? stress - '0' + 1 : 1;
+    e->phones[e->n] = phone_number(p, name, n);
+    return e->phones[e->n++] != 0;
+}
+
 /* Parses a line of festlex into e and writes the phones. Returns false unless the line has a word, a part of
  * speech, and syllables with their stress:
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
 static bool parse_festlex(char *line, entry *e, phone_set *p)
 {
-    int begin = 0, end = 0, tab = 0, from, to, next = 1, tail = 0;
+    int begin = 0, end = 0, tab = 0, from, to, stress, next = 1, tail = 0;
     sscanf(line, " ( \"%n%*[^\"]%n\" %*[^ ()\"] (%n", &begin, &end, &tab);
     for (; tab && next; tab += next) {
         next = 0;
-        sscanf(line + tab, " ( ( %n%*[^()\"]%n) %*[^ ()\"] )%n", &from, &to, &next);
+        sscanf(line + tab, " ( ( %n%*[^()\"]%n) %n%*[^ ()\"] )%n", &from, &to, &stress, &next);
         char *name = line + tab + from, *last = line + tab + to;
         for (size_t n; next && name < last; name += n + strspn(name + n, " ")) {
             n = strcspn(name, " )");
-            e->phones[e->n] = phone_number(p, name, n);
-            if (!e->phones[e->n++])
+            if (!add_phone(e, p, name, n, line[tab + stress]))
                 return false;
         }
     }
@@ -103,8 +110,7 @@ static bool parse_cmudict(char *line, entry *e, phone_set *p)
             return false;
         for (char *c = name; c < end; c++)
             *c = (char)(*c | 32);                /* lowers capitals */
-        e->phones[e->n] = phone_number(p, name, (size_t)(end - name));
-        if (!e->phones[e->n++])
+        if (!add_phone(e, p, name, (size_t)(end - name), *end))
             return false;
         name = next;
     }
@@ -182,7 +188,8 @@ dictionary dictionary_parse(char *text, const char *name, phone_set phones, int6
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     d.entry = memory(lines, sizeof *d.entry);
-    d.pool = memory(size / 2 + 1, sizeof *d.pool);                /* a phone takes two bytes */
+    const size_t room = size / 2 + 1;            /* a phone takes two bytes */
+    d.pool = memory(2 * room, sizeof *d.pool);
     int32_t *to = d.pool;
     for (char *line = text, *end; line; line = end, number++) {
         end = strchr(line, '\n');
@@ -191,7 +198,7 @@ dictionary dictionary_parse(char *text, const char *name, phone_set phones, int6
         line[strcspn(line, "\r")] = 0;
         if (is_comment(line) || (number == 1 && !strcmp(line, "MNCL")))   /* a heading */
             continue;
-        entry e = { .phones = to };
+        entry e = { .phones = to, .mark = to + room };
         bool festlex = !strncmp(line, "(\"", 2);
         if (!(festlex ? parse_festlex : parse_cmudict)(line, &e, &d.phones))
             quit(1, "%s:%lld: found \"%.40s\"; expected a line as in cmudict, WORD  W ER1 D, or as in "

@@ -1,5 +1,5 @@
-/* dictionary.h - data for examples/g2p.c: the pronouncing dictionary cmudict, as published or as Festival has
- * it (festlex-cmu), its parts for training, dev and test, and the score.
+/* dictionary.h - the pronouncing dictionary cmudict for g2p.c and tagger.c, as published or as Festival
+ * has it (festlex-cmu), its parts for training, dev and test, and the score.
  *
  * Phones are numbers from 1; 0 is the mark that begins and ends a pronunciation. */
 #ifndef EXAMPLES_DICTIONARY_H
@@ -16,7 +16,7 @@ typedef struct {
 } phone_set;
 typedef struct {
     char *word;
-    int32_t *phones;
+    int32_t *phones, *mark;                      /* [n] mark: 0 for a consonant, 1 + stress for a vowel */
     int32_t n;
 } entry;
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     entry *entry;                                /* [entries] sorted by word, distinct */
     int64_t *first;                              /* [words + 1] the first entry of each word */
     int64_t words, entries;
-    char *text;                                  /* text and phones of all entries */
+    char *text;                                  /* text, phones and marks of all entries */
     int32_t *pool;
 } dictionary;
 

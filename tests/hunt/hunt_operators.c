@@ -259,6 +259,18 @@ static weft_tensor *ctc_loss(hunt_scene *s)
     return s->x;
 }
 
+static weft_tensor *random_field(hunt_scene *s)  /* with the classes of other tokens as tags */
+{
+    const int64_t tags = 1 + hunt_below(s, 4);
+    weft_crf *c = weft_crf_new(s->m, s->name, &(weft_crf_opts){ .tags = tags });
+    weft_tensor *x = hunt_as_wide(s, s->x, tags, "c"), *other = hunt_as_wide(s, s->other, tags, "b");
+    weft_loss l = weft_crf_loss(c, x, weft_argmax(weft_tanh(other), -1));
+    s->extra = s->extra ? weft_add(s->extra, l.sum) : l.sum;
+    if (hunt_one_in(s, 2))
+        return weft_crf_marginals(c, x);
+    return weft_mul(x, weft_reshape(weft_gather(x, weft_crf_best(c, x)), 2, (int64_t[]){ -1, 1 }));
+}
+
 static weft_tensor *attended(hunt_scene *s)
 {
     int heads = 1 + (int)hunt_below(s, 3);
@@ -349,6 +361,7 @@ const hunt_operator hunt_operators[] = { { "function", function },
                                          { "state", with_state },
                                          { "loss", losses },
                                          { "ctc", ctc_loss },
+                                         { "crf", random_field },
                                          { "attention", attended },
                                          { "pairs", all_pairs },
                                          { "window", windows },

@@ -11,13 +11,13 @@ close_by() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(d *
 
 # ---- every case
 cases=$("$bench" --help 2>&1 | sed -n 's/^cases: //p')
-check "there are cases" [ "$(echo "$cases" | wc -w)" = 20 ]
+check "there are cases" [ "$(echo "$cases" | wc -w)" = 21 ]
 for c in $cases; do
     check "$c runs" eval "tiny --case $c >$c.rows"
     check "$c prints rows of its own" eval "[ -s $c.rows ] && ! grep -v '^{\"who\": \"weft-.*\"case\": \"$c\", .*\"ms\": [0-9.]*, .*\"runs\": 1}$' $c.rows"
     case $c in pack | plan) continue ;; esac # no steps, no arithmetic
     check "$c allocates nothing in its steps" eval "[ \"\$(field allocations $c.rows | sort -u)\" = 0 ]"
-    [ "$c" = scan ] && continue              # no matrix product
+    case $c in scan | crf) continue ;; esac  # no matrix product
     check "$c has loss, norm, arithmetic and the machine's peak" \
         eval "! grep -Ev '\"loss\": [-0-9].*\"norm\": [0-9].*\"gflop\": [0-9.e-]+, \"gf_s\": [0-9].*\"peak_gf_s\": [1-9].*\"share\": [0-9]' $c.rows"
 done
@@ -147,7 +147,7 @@ check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>out
 torch=
 for p in "${WEFT_PYTHON:-}" python3; do if [ -z "$torch" ] && "${p:-false}" -c 'import torch' 2>/dev/null; then torch=$p; fi; done
 if [ -n "$torch" ] && [ -z "${V:-}" ]; then
-    every=$(echo "$cases" | tr ' ' '\n' | grep -Ev '^(pack|sweep)$' | paste -sd,)
+    every=$(echo "$cases" | tr ' ' '\n' | grep -Ev "^(pack|sweep$("$torch" -c 'import torchcrf' 2>/dev/null || echo '|crf'))$" | paste -sd,)
     peer() { OMP_NUM_THREADS=1 "$torch" "$root/bench/peers/torch_bench.py" --tiny --quick --threads 1 --runs 1 "$@"; }
     check "PyTorch runs every case" eval 'peer --case "$every" --peak >theirs'
     check "and every variant, except attention nested where that does not run" eval '! grep "\"error\"" theirs | grep -v nested'
