@@ -51,30 +51,29 @@ WEFT_API weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, i
  * failed. Errors: other shapes, blank out of range, NaN. */
 WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
 
-/* Writes the score of each class as the next label of a sequence's labels so far, label[n]: into
- * score [classes], which is 0 before. It usually writes log probabilities of a language model; -inf
- * forbids a label. It is called once for each prefix that enters the search, with any n from 0 on.
- * The same prefix must get the same scores. The score of the blank is not read. */
+/* Writes score [classes]: that of each class as the next label after label [n]. It is 0 before. -inf
+ * forbids a label; the score of the blank is not used. Usually log probabilities of a language
+ * model. It is called for each prefix that enters the search, also for n = 0. Equal prefixes of a
+ * sequence must get equal scores. */
 typedef void weft_ctc_scorer(void *user, int64_t sequence, const int32_t *label, int64_t n,
                              double *score);
 typedef struct {
     int32_t          blank;     /* class of the blank, 0 .. classes - 1 */
-    int              beams;     /* prefixes kept for each sequence; 0: 16; at most 65536 */
-    int              best;      /* hypotheses returned for each sequence, 1 .. beams; 0: 1 */
+    int              beams;     /* prefixes kept for each sequence, at most 65536; 0 means 16 */
+    int              best;      /* hypotheses returned for each sequence, 1 .. beams; 0 means 1 */
     weft_ctc_scorer *scorer;    /* NULL: none */
     void            *user;      /* passed to the scorer */
-    double           weight;    /* factor of the scorer's scores; 0: 1 */
-    double           bonus;     /* added for each label; default 0 */
+    double           weight;    /* factor of the scorer's scores; 0 means 1 */
+    double           bonus;     /* added for each label */
 } weft_ctc_beam_opts;
-/* Returns the most probable labelings by prefix beam search: the probability of a prefix is the sum
- * over its paths. So it can find better labels than weft_ctc_greedy. .score: log p(labels | logits)
- * over the paths through kept prefixes + weight * the scorer's sum + bonus * number of labels. It is
- * exact if no prefix was dropped. If scores are equal, the prefix that was better before wins, then
- * the lower class. Fewer hypotheses than .best may exist. .limit: the largest number of steps.
- * opts NULL: the defaults. Runs on the host. The caller frees the result by weft_decoded_free. On
- * error n is 0, its arrays are NULL, and the context has failed. Errors: other shapes, an option out
- * of range, NaN, also from the scorer. Graves 2012; Hannun et al. 2014. Like torchaudio's
- * ctc_decoder without a lexicon. */
+/* Returns the most probable labels by prefix beam search, which sums the probabilities of paths that
+ * mean the same labels. .score: log p(labels | logits) + weight * sum of the scorer's scores + bonus
+ * * number of labels. p is a lower bound, and exact if the search dropped no prefix. If scores are
+ * equal, the prefix with the better beginning wins, then the lower class. Fewer than .best may
+ * exist. .limit: the largest number of steps. opts NULL: the defaults. Runs on the host. The caller
+ * frees the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
+ * failed. Errors: other shapes; an option out of range; NaN in the logits; NaN or +inf from the
+ * scorer. Graves 2012, Hannun et al. 2014. */
 WEFT_API weft_decoded weft_ctc_beam(weft_tensor *logits, const weft_ctc_beam_opts *opts);
 
 #ifdef __cplusplus

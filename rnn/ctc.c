@@ -349,13 +349,6 @@ static double best_path(const weft__ctc *k, int64_t s, double *score, uint8_t *m
     return sound ? best : (double)NAN;
 }
 
-static bool align_shape(weft_call *c)
-{
-    c->y[0]->f = c->x[LOGITS]->f;
-    c->y[0]->f.rank = 1;
-    c->y[0]->f.type = WEFT_I32;
-    return true;
-}
 static void align_run(weft_call *c)
 {
     weft *w = c->y[0]->w;
@@ -374,13 +367,10 @@ static void align_run(weft_call *c)
                                      "logits of -infinity leave no path; expected one");
     }
 }
-static const weft_op op_align = { .name = "ctc_align",
-                                  .layout = WEFT_CONCAT,
-                                  .ragged_apart = true,
-                                  .no_gradient = true,
-                                  .shape = align_shape,
-                                  .forward = align_run,
-                                  .describe = describe_ctc };
+static const weft_op op_align = {
+    .name = "ctc_align", .layout = WEFT_CONCAT, .ragged_apart = true, .no_gradient = true,
+    .shape = weft__path_shape, .forward = align_run, .describe = describe_ctc
+};
 
 weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, int32_t blank)
 {

@@ -1,16 +1,16 @@
-/* ctc_decode.c - greedy decoding of CTC, and prefix beam search (Graves 2012; Hannun et al. 2014), on the host.
+/* ctc_decode.c - decodes CTC on the host: greedily, and by prefix beam search (Graves 2012; Hannun et al.
+ * 2014).
  *
  * The search keeps the K best prefixes of labels. Each has the log probability of its paths that end in a
- * blank, and in its last label. A prefix is a node of a tree, so paths that reach it in two ways are added. */
+ * blank, and in its last label. Prefixes are nodes of a tree, so the paths of equal prefixes are added. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "autograd/api_op.h"
 #include "autograd/fused.h"
-#include "core/top_k.h"
 #include "rnn/api_ctc.h"
+#include "rnn/decode.h"
 
-static void check(weft *w, const char *name, const weft_tensor *x, const weft_ctc_beam_opts *o)
+static bool is_usable(weft *w, const char *name, const weft_tensor *x, const weft_ctc_beam_opts *o)
 {
     const char *error = weft__handle_error(w, x);
     if (error)
@@ -20,56 +20,29 @@ static void check(weft *w, const char *name, const weft_tensor *x, const weft_ct
     else if (o->blank < 0 || o->blank >= x->f.size[1])
         weft__fail(w, WEFT_EARG, "%s: blank %d; expected one of the classes 0 .. %lld", name, (int)o->blank,
                    (long long)x->f.size[1] - 1);
-    else if (o->beams < 1 || o->beams > 65536 || o->best < 1 || o->best > o->beams)
-        weft__fail(w, WEFT_EARG, "%s: beams %d, best %d; expected 1 .. 65536 beams, and best at most beams",
-                   name, o->beams, o->best);
-    else if (!isfinite(o->weight) || !isfinite(o->bonus))
-        weft__fail(w, WEFT_EARG, "%s: weight %g, bonus %g; expected finite numbers", name, o->weight,
-                   o->bonus);
+    else if (o->beams < 1 || o->beams > 65536 || o->best < 1 || o->best > o->beams || !isfinite(o->weight) ||
+             !isfinite(o->bonus))
+        weft__fail(w, WEFT_EARG,
+                   "%s: beams %d, best %d, weight %g, bonus %g; expected beams 1 .. 65536, best 1 .. beams, "
+                   "finite numbers",
+                   name, o->beams, o->best, o->weight, o->bonus);
+    return !w->status;
 }
 
-/* ---- greedy ---- */
-/* Appends the labels that a sequence's path means, and adds the path's log probability. */
-static void collapse(weft_decoded *d, int64_t s, int64_t steps, const int32_t *path, const real *log_p,
-                     int32_t blank)
-{
-    for (int64_t t = 0; t < steps; t++) {
-        d->score[s] += (double)log_p[t];
-        if (path[t] != blank && (t == 0 || path[t] != path[t - 1]))
-            d->tokens[s * d->limit + d->len[s]++] = path[t];
-    }
-}
-static void decode_greedily(weft_tensor *log_p, const weft_ctc_beam_opts *o, weft_decoded *d)
-{
-    weft *w = log_p->w;
-    const weft_batch *b = log_p->f.batch;
-    weft_tensor *best = weft_argmax(log_p, -1);
-    int32_t *path = weft__take(w, WEFT__ARENA_CALLS, (b->tokens + 1) * (int64_t)sizeof *path);
-    real *score = weft__take(w, WEFT__ARENA_CALLS, (b->tokens + 1) * (int64_t)sizeof *score);
-    if (!path || !score)
-        return;
-    weft_read_sequences(best, path, (size_t)b->tokens * sizeof *path);
-    weft_read_sequences(weft_gather(log_p, best), score, (size_t)b->tokens * sizeof *score);
-    for (int64_t s = 0; s < b->n && !w->status; s++)
-        collapse(d, s, b->len[s], path + b->offset.host[s], score + b->offset.host[s], o->blank);
-}
+/* Decodes one sequence with log_p [steps, classes] after another. */
+typedef struct search search;
+typedef void decoder(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d);
 
 /* ---- prefix beam search ---- */
 enum { ROOT = 0, NONE = -1 };
-/* A prefix: that of `before`, then a label. row: its row among those that are kept, or NONE. extra: the part
- * of its score that does not come from the logits. */
-typedef struct {
-    int64_t before, child, sibling, length, row;
-    int32_t label;
-    double extra;
-} prefix_node;
+/* A prefix: that of `before`, then a label. row: its row if it is kept. extra: the part of its score without
+ * the logits. */
+typedef struct { int64_t before, child, sibling, length, row; int32_t label; double extra; } prefix_node;
 /* Log probability of the paths that end in a blank, and in the last label. */
-typedef struct {
-    int64_t node;
-    double blank, label;
-} kept_prefix;
-typedef struct {
+typedef struct { int64_t node; double blank, label; } kept_prefix;
+struct search {
     weft *w;
+    const char *name;
     const weft_ctc_beam_opts *o;
     int64_t sequence, C, count, rows;
     prefix_node *nodes;
@@ -77,7 +50,7 @@ typedef struct {
     double *mass, *extra, *next_extra; /* [K, C]: of each prefix and one more label */
     int32_t *labels; /* [longest] of a prefix, for the scorer */
     weft__best top;
-} search;
+};
 
 static double log_add(double a, double b)
 {
@@ -96,7 +69,7 @@ static int64_t child_of(search *b, int64_t before, int32_t label, double extra)
         if (b->nodes[i].label == label)
             return i;
     b->nodes[b->count] =
-        (prefix_node){ before, NONE, parent->child, parent->length + 1, NONE, label, parent->extra + extra };
+        (prefix_node){ before, NONE, parent->child, parent->length + 1, 0, label, parent->extra + extra };
     return parent->child = b->count++;
 }
 static void read_labels(const search *b, int64_t node, int32_t *to)
@@ -105,12 +78,12 @@ static void read_labels(const search *b, int64_t node, int32_t *to)
         to[--i] = b->nodes[node].label;
 }
 
-/* Sets what each next label adds to the score of a prefix. */
+/* Fills extra [C]: each next label adds this number to the score of a prefix. */
 static void set_extra(search *b, int64_t node, double *extra)
 {
     const weft_ctc_beam_opts *o = b->o;
     memset(extra, 0, (size_t)b->C * sizeof *extra);
-    if (o->scorer) {
+    if (o->scorer && !b->w->status) {
         read_labels(b, node, b->labels);
         weft__callback outer = weft__callback_begin(b->w, "the scorer of", "ctc_beam");
         o->scorer(o->user, b->sequence, b->labels, b->nodes[node].length, extra);
@@ -126,8 +99,8 @@ static void set_extra(search *b, int64_t node, double *extra)
     }
 }
 
-/* Fills `next` with each prefix continued by a blank or its last label, and `mass` with the paths that add a
- * label. If the longer prefix is kept itself, they count for it. */
+/* Continues each prefix by a blank or its last label, and fills `mass` with the paths that add a label. If
+ * the longer prefix is kept itself, they count for it. */
 static void extend_paths(search *b, const real *log_p)
 {
     for (int64_t i = 0; i < b->rows; i++) {
@@ -141,9 +114,9 @@ static void extend_paths(search *b, const real *log_p)
     }
     for (int64_t i = 0; i < b->rows; i++) {
         const prefix_node *node = &b->nodes[b->now[i].node];
-        const int64_t row = node->before == NONE ? NONE : b->nodes[node->before].row;
-        double *mass = row == NONE ? NULL : &b->mass[row * b->C + node->label];
-        if (mass)
+        const int64_t row = node->before == NONE ? b->rows : b->nodes[node->before].row;
+        double *mass = &b->mass[row * b->C + node->label];
+        if (row < b->rows && b->now[row].node == node->before)
             b->now[i].label = log_add(b->now[i].label, *mass), *mass = -HUGE_VAL;
     }
 }
@@ -157,35 +130,25 @@ static void select_prefixes(search *b)
             const double score =
                 c == b->o->blank ? score_of(b, &b->now[i]) :
                                    b->mass[i * C + c] + b->extra[i * C + c] + b->nodes[b->now[i].node].extra;
-            if (score > -HUGE_VAL)
+            if (score != -HUGE_VAL) /* NaN stays */
                 weft__best_offer(&b->top, score, i * C + c);
         }
     weft__best_sort(&b->top);
-    for (int64_t r = 0; r < b->top.n && !b->w->status; r++) {
+    for (int64_t r = 0; r < b->top.n; r++) {
         const int64_t id = b->top.heap[r].id, i = id / C, c = id % C;
         b->next[r] = b->now[i];
-        if (c != b->o->blank)
-            b->next[r] = (kept_prefix){ child_of(b, b->now[i].node, (int32_t)c, b->extra[id]), -HUGE_VAL,
-                                        b->mass[id] };
-        if (c == b->o->blank)
+        if (c == b->o->blank) {
             memcpy(b->next_extra + r * C, b->extra + i * C, (size_t)C * sizeof *b->extra);
-        else
-            set_extra(b, b->next[r].node, b->next_extra + r * C);
+        } else {
+            const int64_t node = child_of(b, b->now[i].node, (int32_t)c, b->extra[id]);
+            b->next[r] = (kept_prefix){ node, -HUGE_VAL, b->mass[id] };
+            set_extra(b, node, b->next_extra + r * C);
+        }
+        b->nodes[b->next[r].node].row = r;
     }
-}
-static void take_step(search *b, const real *log_p)
-{
-    extend_paths(b, log_p);
-    select_prefixes(b);
-    if (b->w->status)
-        return;
     kept_prefix *now = b->next;
     double *extra = b->next_extra;
-    for (int64_t i = 0; i < b->rows; i++)
-        b->nodes[b->now[i].node].row = NONE;
     b->next = b->now, b->now = now, b->next_extra = b->extra, b->extra = extra, b->rows = b->top.n;
-    for (int64_t i = 0; i < b->rows; i++)
-        b->nodes[now[i].node].row = i;
 }
 
 static void search_sequence(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d)
@@ -193,68 +156,77 @@ static void search_sequence(search *b, int64_t s, int64_t steps, const real *log
     b->sequence = s, b->count = b->rows = 1;
     b->nodes[ROOT] = (prefix_node){ NONE, NONE, NONE, 0, 0, NONE, 0 };
     b->now[0] = (kept_prefix){ ROOT, 0, -HUGE_VAL };
-    bool sound = true;
     set_extra(b, ROOT, b->extra);
     for (int64_t t = 0; t < steps && !b->w->status; t++) {
-        sound = sound && !isnan(log_p[t * b->C]); /* then the whole row is NaN */
-        take_step(b, log_p + t * b->C);
+        extend_paths(b, log_p + t * b->C);
+        select_prefixes(b);
     }
     for (int64_t i = 0; i < d->best; i++) {
         const int64_t at = s * d->best + i;
         d->len[at] = i < b->rows ? (int32_t)b->nodes[b->now[i].node].length : -1;
-        d->score[at] = !sound ? (double)NAN : i < b->rows ? score_of(b, &b->now[i]) : -HUGE_VAL;
+        d->score[at] = i < b->rows ? score_of(b, &b->now[i]) : -HUGE_VAL;
         if (i < b->rows)
             read_labels(b, b->now[i].node, d->tokens + at * d->limit);
     }
 }
-static void decode_beams(weft_tensor *x, const weft_ctc_beam_opts *o, weft_decoded *d)
+static bool begin_search(search *b, int64_t longest)
 {
-    weft *w = x->w;
-    const weft_batch *batch = x->f.batch;
-    const int64_t K = o->beams, C = x->f.size[1], longest = batch->longest;
-#define ROOM(type, n) weft__take(w, WEFT__ARENA_CALLS, (n) * (int64_t)sizeof(type))
-    real *log_p = ROOM(real, batch->tokens * C + 1);
-    search b = { .w = w, .o = o, .C = C, .nodes = ROOM(prefix_node, longest * K + 1) };
-    b.now = ROOM(kept_prefix, K), b.next = ROOM(kept_prefix, K), b.labels = ROOM(int32_t, longest + 1);
-    b.mass = ROOM(double, K *C), b.extra = ROOM(double, K *C), b.next_extra = ROOM(double, K *C);
-    b.top.heap = ROOM(weft__scored, K), b.top.k = K;
-#undef ROOM
-    if (w->status)
-        return;
-    weft_read_sequences(x, log_p, (size_t)(batch->tokens * C) * sizeof *log_p);
-    for (int64_t s = 0; s < batch->n && !w->status; s++)
-        search_sequence(&b, s, batch->len[s], log_p + batch->offset.host[s] * C, d);
+    weft *w = b->w;
+    const int64_t K = b->o->beams, prefix = (int64_t)sizeof *b->now,
+                  scores = K * b->C * (int64_t)sizeof(double);
+    b->nodes = weft__take(w, WEFT__ARENA_CALLS, (longest * K + 1) * (int64_t)sizeof *b->nodes);
+    b->now = weft__take(w, WEFT__ARENA_CALLS, K * prefix),
+    b->next = weft__take(w, WEFT__ARENA_CALLS, K * prefix);
+    b->mass = weft__take(w, WEFT__ARENA_CALLS, scores), b->extra = weft__take(w, WEFT__ARENA_CALLS, scores);
+    b->next_extra = weft__take(w, WEFT__ARENA_CALLS, scores);
+    b->labels = weft__take(w, WEFT__ARENA_CALLS, (longest + 1) * (int64_t)sizeof *b->labels);
+    b->top.heap = weft__take(w, WEFT__ARENA_CALLS, K * (int64_t)sizeof *b->top.heap), b->top.k = K;
+    return !w->status;
+}
+
+/* ---- greedy ---- */
+static void decode_greedily(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d)
+{
+    const int32_t blank = b->o->blank;
+    for (int32_t t = 0, before = blank, best = 0; t < steps; t++, before = best, log_p += b->C) {
+        best = 0;
+        for (int32_t c = 1; c < b->C; c++)
+            best = log_p[c] > log_p[best] ? c : best;
+        d->score[s] += (double)log_p[best];
+        if (best != blank && best != before)
+            d->tokens[s * d->limit + d->len[s]++] = best;
+    }
 }
 
 /* ---- both ---- */
-typedef void decoder(weft_tensor *log_p, const weft_ctc_beam_opts *, weft_decoded *);
+static void decode_all(search *b, weft_tensor *logits, decoder *run, weft_decoded *d)
+{
+    weft *w = b->w;
+    const weft_batch *batch = logits->f.batch;
+    real *log_p = weft__take(w, WEFT__ARENA_CALLS, (batch->tokens * b->C + 1) * (int64_t)sizeof *log_p);
+    if (!log_p || (run == search_sequence && !begin_search(b, batch->longest)))
+        return;
+    weft_read_sequences(weft_log_softmax(logits, -1, NULL), log_p,
+                        (size_t)(batch->tokens * b->C) * sizeof *log_p);
+    for (int64_t s = 0; s < d->n && !w->status; s++) {
+        run(b, s, batch->len[s], log_p + batch->offset.host[s] * b->C, d);
+        if (isnan(d->score[s * d->best]))
+            weft__fail(w, WEFT_ENUMERIC, "%s: sequence %lld: a logit is NaN; expected numbers", b->name,
+                       (long long)s);
+    }
+}
 static weft_decoded decode(weft_tensor *logits, const char *name, const weft_ctc_beam_opts *o, decoder *run)
 {
     weft *w = weft__context(LIST(logits));
     weft_decoded d = { 0 };
-    if (weft_ok(w))
-        check(w, name, logits, o);
-    if (!weft_ok(w))
+    if (!weft_ok(w) || !is_usable(w, name, logits, o))
         return d;
     const weft_mark mark = weft_mark_here(w);
     const weft_batch *b = logits->f.batch;
     d = (weft_decoded){ .n = b->n, .best = o->best, .limit = b->longest ? b->longest : 1 };
-    const size_t n = ((size_t)b->n + !b->n) * (size_t)o->best; /* calloc checks the products */
-    d.tokens = calloc(n, (size_t)d.limit * sizeof *d.tokens);
-    d.len = calloc(n, sizeof *d.len);
-    d.score = calloc(n, sizeof *d.score);
-    if (!d.tokens || !d.len || !d.score)
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld sequences", name, (long long)b->n);
     WEFT_NO_GRAD(w)
-    {
-        weft_tensor *log_p = weft_log_softmax(logits, -1, NULL);
-        if (!w->status)
-            run(log_p, o, &d);
-    }
-    for (int64_t s = 0; s < b->n * d.best && !w->status; s++)
-        if (isnan(d.score[s]))
-            weft__fail(w, WEFT_ENUMERIC, "%s: sequence %lld: a logit is NaN; expected numbers", name,
-                       (long long)(s / d.best));
+    if (weft__decoded_new(w, name, &d))
+        decode_all(&(search){ .w = w, .name = name, .o = o, .C = logits->f.size[1] }, logits, run, &d);
     weft_rewind(w, mark);
     if (!weft_ok(w))
         weft_decoded_free(&d);
@@ -271,5 +243,5 @@ weft_decoded weft_ctc_beam(weft_tensor *logits, const weft_ctc_beam_opts *opts)
 {
     weft_ctc_beam_opts o = opts ? *opts : (weft_ctc_beam_opts){ 0 };
     o.beams = o.beams ? o.beams : 16, o.best = o.best ? o.best : 1, o.weight = weft__or(o.weight, 1);
-    return decode(logits, "ctc_beam", &o, decode_beams);
+    return decode(logits, "ctc_beam", &o, search_sequence);
 }
