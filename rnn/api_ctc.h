@@ -51,10 +51,9 @@ WEFT_API weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, i
  * failed. Errors: other shapes, blank out of range, NaN. */
 WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
 
-/* Writes score [classes]: that of each class as the next label after label [n]. It is 0 before. -inf
- * forbids a label; the score of the blank is not used. Usually log probabilities of a language
- * model. It is called for each prefix that enters the search, also for n = 0. Equal prefixes of a
- * sequence must get equal scores. */
+/* Writes score [classes]: that of each class as the next label after label [n], such as the log
+ * probability by a language model. score is 0 before. -inf forbids a label. The scorer is called for
+ * each prefix that enters the search, also for n = 0; equal prefixes must get equal scores. */
 typedef void weft_ctc_scorer(void *user, int64_t sequence, const int32_t *label, int64_t n,
                              double *score);
 typedef struct {
@@ -66,14 +65,12 @@ typedef struct {
     double           weight;    /* factor of the scorer's scores; 0 means 1 */
     double           bonus;     /* added for each label */
 } weft_ctc_beam_opts;
-/* Returns the most probable labels by prefix beam search, which sums the probabilities of paths that
- * mean the same labels. .score: log p(labels | logits) + weight * sum of the scorer's scores + bonus
- * * number of labels. p is a lower bound, and exact if the search dropped no prefix. If scores are
- * equal, the prefix with the better beginning wins, then the lower class. Fewer than .best may
- * exist. .limit: the largest number of steps. opts NULL: the defaults. Runs on the host. The caller
- * frees the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
- * failed. Errors: other shapes; an option out of range; NaN in the logits; NaN or +inf from the
- * scorer. Graves 2012, Hannun et al. 2014. */
+/* Returns the most probable labels by prefix beam search, which adds the paths that mean the same
+ * labels. .score: log p(labels | logits) + weight * sum of the scorer's scores + bonus * number of
+ * labels. p is a lower bound, and exact if the search dropped no prefix. If scores are equal, the
+ * prefix with the better beginning wins, then the lower class. Fewer than .best may exist. opts
+ * NULL: the defaults. Runs on the host. .limit, memory and errors: as weft_ctc_greedy; also an
+ * option out of range; NaN or +inf from the scorer. Graves 2012, Hannun et al. 2014. */
 WEFT_API weft_decoded weft_ctc_beam(weft_tensor *logits, const weft_ctc_beam_opts *opts);
 
 #ifdef __cplusplus

@@ -1,5 +1,4 @@
-/* ctc_decode.c - decodes CTC on the host: greedily, and by prefix beam search (Graves 2012; Hannun et al.
- * 2014).
+/* ctc_decode.c - decodes CTC on the host, greedily or by prefix beam search (Graves 2012, Hannun 2014).
  *
  * The search keeps the K best prefixes of labels. Each has the log probability of its paths that end in a
  * blank, and in its last label. Prefixes are nodes of a tree, so the paths of equal prefixes are added. */
@@ -29,10 +28,6 @@ static bool is_usable(weft *w, const char *name, const weft_tensor *x, const wef
     return !w->status;
 }
 
-/* Decodes one sequence with log_p [steps, classes] after another. */
-typedef struct search search;
-typedef void decoder(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d);
-
 /* ---- prefix beam search ---- */
 enum { ROOT = 0, NONE = -1 };
 /* A prefix: that of `before`, then a label. row: its row if it is kept. extra: the part of its score without
@@ -40,7 +35,7 @@ enum { ROOT = 0, NONE = -1 };
 typedef struct { int64_t before, child, sibling, length, row; int32_t label; double extra; } prefix_node;
 /* Log probability of the paths that end in a blank, and in the last label. */
 typedef struct { int64_t node; double blank, label; } kept_prefix;
-struct search {
+typedef struct {
     weft *w;
     const char *name;
     const weft_ctc_beam_opts *o;
@@ -50,7 +45,7 @@ struct search {
     double *mass, *extra, *next_extra; /* [K, C]: of each prefix and one more label */
     int32_t *labels; /* [longest] of a prefix, for the scorer */
     weft__best top;
-};
+} search;
 
 static double log_add(double a, double b)
 {
@@ -188,7 +183,7 @@ static bool begin_search(search *b, int64_t longest)
 static void decode_greedily(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d)
 {
     const int32_t blank = b->o->blank;
-    for (int32_t t = 0, before = blank, best = 0; t < steps; t++, before = best, log_p += b->C) {
+    for (int32_t t = 0, before = blank, best; t < steps; t++, before = best, log_p += b->C) {
         best = 0;
         for (int32_t c = 1; c < b->C; c++)
             best = log_p[c] > log_p[best] ? c : best;
@@ -199,6 +194,8 @@ static void decode_greedily(search *b, int64_t s, int64_t steps, const real *log
 }
 
 /* ---- both ---- */
+/* Decodes sequence s with log_p [steps, classes]. */
+typedef void decoder(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d);
 static void decode_all(search *b, weft_tensor *logits, decoder *run, weft_decoded *d)
 {
     weft *w = b->w;

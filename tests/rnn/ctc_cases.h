@@ -1,4 +1,4 @@
-/* ctc_cases.h - six sequences of logits and labels, and the loss of CTC by enumeration, for the tests of CTC. */
+/* ctc_cases.h - six sequences of logits and labels, and the loss of CTC by all paths. */
 #ifndef WEFT_TESTS_CTC_CASES_H
 #define WEFT_TESTS_CTC_CASES_H
 #include "tests/check.h"
