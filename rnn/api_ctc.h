@@ -52,8 +52,8 @@ WEFT_API weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, i
 WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
 
 /* Writes score [classes]: that of each class as the next label after label [n], such as the log
- * probability by a language model. score is 0 before. -inf forbids a label. The scorer is called for
- * each prefix that enters the search, also for n = 0; equal prefixes must get equal scores. */
+ * probability by a language model. score is 0 before. -inf forbids a label. It is called for each
+ * prefix that enters the search, also for n = 0; equal prefixes must get equal scores. */
 typedef void weft_ctc_scorer(void *user, int64_t sequence, const int32_t *label, int64_t n,
                              double *score);
 typedef struct {
