@@ -161,14 +161,6 @@ weft_tensor *weft_crf_marginals(weft_crf *c, weft_tensor *emissions)
 /* ---- the best path, on the host ---- */
 enum { EMISSIONS, START, END, TRANSITIONS };
 
-static bool best_shape(weft_call *c)
-{
-    c->y[0]->f = c->x[EMISSIONS]->f;
-    c->y[0]->f.rank = 1;
-    c->y[0]->f.type = WEFT_I32;
-    return true;
-}
-
 /* Fills score[K] of the token from that of the token before, past[K]; from[K]: the tag before. */
 static void best_moves(int64_t K, const real *move, const double *past, double *score, int32_t *from)
 {
@@ -227,7 +219,8 @@ static void best_run(weft_call *c)
     }
 }
 static const weft_op op_best = {
-    .name = "crf_best", .layout = WEFT_CONCAT, .no_gradient = true, .shape = best_shape, .forward = best_run
+    .name = "crf_best", .layout = WEFT_CONCAT, .no_gradient = true,
+    .shape = weft__path_shape, .forward = best_run
 };
 
 weft_tensor *weft_crf_best(weft_crf *c, weft_tensor *emissions)

@@ -31,3 +31,11 @@ weft_tensor *weft__run_lattice(weft *w, weft_batch *b, const weft__lattice *l)
     weft_tensor *last = T - first == 1 ? alpha : weft_concat(done + first, T - first, 0);
     return user_order(w, b, l->finish(l->user, last, live[0]), live[0]);
 }
+
+bool weft__path_shape(weft_call *c)
+{
+    c->y[0]->f = c->x[0]->f;
+    c->y[0]->f.rank = 1;
+    c->y[0]->f.type = WEFT_I32;
+    return true;
+}

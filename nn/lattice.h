@@ -13,4 +13,6 @@ typedef struct weft__lattice {
 } weft__lattice;
 /* Returns the results [n] in the user's order; 0 for sequences without tokens. */
 weft_tensor *weft__run_lattice(weft *, weft_batch *, const weft__lattice *);
+/* A shape function: an int for each token of x[0]. */
+bool weft__path_shape(weft_call *);
 #endif

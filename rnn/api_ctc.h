@@ -35,12 +35,43 @@ typedef struct {
  * torch.nn.CTCLoss. */
 WEFT_API weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts);
 
+/* Returns the most probable path that means the labels (Viterbi), so the steps of each label: the
+ * class of each step, ints, ragged [N], of the batch of the logits. logits, labels, blank: as in
+ * weft_ctc. If paths are equally probable, each label starts as early as possible. A sequence
+ * without steps has an empty path. Runs on the host. No gradient. The path's log probability is the
+ * sum of weft_gather(weft_log_softmax(logits, -1, NULL), path). Errors: as weft_ctc without
+ * skip_infeasible; NaN or +inf; logits of -inf that leave no path. Like torchaudio's
+ * forced_align. */
+WEFT_API weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, int32_t blank);
+
 /* Takes the most probable class of each step and returns the labels that this path means, one
  * hypothesis for each sequence. Of equal classes the lower one wins. .score: log probability of the
  * path. .limit: the largest number of steps. logits: reals, ragged [N, classes]. The caller frees
  * the result by weft_decoded_free. On error n is 0, its arrays are NULL, and the context has
  * failed. Errors: other shapes, blank out of range, NaN. */
 WEFT_API weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank);
+
+/* Writes score [classes]: that of each class as the next label after label [n], such as the log
+ * probability by a language model. score is 0 before. -inf forbids a label. It is called for each
+ * prefix that enters the search, also for n = 0; equal prefixes must get equal scores. */
+typedef void weft_ctc_scorer(void *user, int64_t sequence, const int32_t *label, int64_t n,
+                             double *score);
+typedef struct {
+    int32_t          blank;     /* class of the blank, 0 .. classes - 1 */
+    int              beams;     /* prefixes kept for each sequence, at most 65536; 0 means 16 */
+    int              best;      /* hypotheses returned for each sequence, 1 .. beams; 0 means 1 */
+    weft_ctc_scorer *scorer;    /* NULL: none */
+    void            *user;      /* passed to the scorer */
+    double           weight;    /* factor of the scorer's scores; 0 means 1 */
+    double           bonus;     /* added for each label */
+} weft_ctc_beam_opts;
+/* Returns the most probable labels by prefix beam search, which adds the paths that mean the same
+ * labels. .score: log p(labels | logits) + weight * sum of the scorer's scores + bonus * number of
+ * labels. p is a lower bound, and exact if the search dropped no prefix. If scores are equal, the
+ * prefix with the better beginning wins, then the lower class. Fewer than .best may exist. opts
+ * NULL: the defaults. Runs on the host. .limit, memory and errors: as weft_ctc_greedy; also an
+ * option out of range; NaN or +inf from the scorer. Graves 2012, Hannun et al. 2014. */
+WEFT_API weft_decoded weft_ctc_beam(weft_tensor *logits, const weft_ctc_beam_opts *opts);
 
 #ifdef __cplusplus
 }

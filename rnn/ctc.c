@@ -4,6 +4,7 @@
  * them, also on a GPU, where a fault is only seen at the next wait. The composed form computes the loss step
  * by step in public operators, for second derivatives. */
 #include <math.h>
+#include "autograd/api_op.h"
 #include "autograd/fused.h"
 #include "nn/loss.h"
 #include "rnn/api_ctc.h"
@@ -13,7 +14,7 @@ enum { LOGITS, LABELS, WEIGHT }; /* inputs; WEIGHT: the mask, if any, of the wei
 enum { LOSS, ALPHA, LSE }; /* results */
 typedef struct {
     int32_t blank;
-    bool skip;
+    bool skip, align;
     weft__ints place;
 } ctc_opts;
 
@@ -57,24 +58,27 @@ static bool weight_shape(weft_call *c)
 }
 
 /* Describes a fault that a CPU has found. The labels are in host memory. */
-static void report(weft *w, const weft__ctc *k, weft__fault f)
+static void report(const weft_call *c, const weft__ctc *k, weft__fault f)
 {
+    weft *w = c->y[0]->w;
+    const bool align = ((const ctc_opts *)c->attributes)->align;
+    const char *name = align ? "ctc_align" : "ctc";
     const int32_t *at = k->label_offset.host, *step = k->offset.host;
     int64_t s = f.row;
     if (f.below == WEFT__NO_FIT) {
         const long long labels = at[s + 1] - at[s];
         weft__fail(
             w, WEFT_EARG,
-            "ctc: sequence %lld: %lld labels with %lld repeats need %lld steps, but there are %lld; give "
-            "more steps, or set skip_infeasible",
-            (long long)s, labels, (long long)f.value - labels, (long long)f.value,
-            (long long)(step[s + 1] - step[s]));
+            "%s: sequence %lld: %lld labels with %lld repeats need %lld steps, but there are %lld; give more "
+            "steps%s",
+            name, (long long)s, labels, (long long)f.value - labels, (long long)f.value,
+            (long long)(step[s + 1] - step[s]), align ? "" : ", or set skip_infeasible");
         return;
     }
     for (s = 0; at[s + 1] <= f.row;)
         s++;
     weft__fail(w, WEFT_EARG,
-               "ctc: sequence %lld: label %lld is %lld%s; expected 0 .. %lld without the blank %d",
+               "%s: sequence %lld: label %lld is %lld%s; expected 0 .. %lld without the blank %d", name,
                (long long)s, (long long)f.row - at[s], (long long)f.value,
                f.below == WEFT__IS_BLANK ? ", the blank" : "", (long long)k->classes - 1, (int)k->blank);
 }
@@ -88,13 +92,13 @@ static void weight_run(weft_call *c)
     if (!fault.is || !w->dev.k->synchronous)
         return;
     w->dev.fault = (weft__fault){ 0 };
-    report(w, &k, fault);
+    report(c, &k, fault);
 }
 
 static void describe_ctc(const weft_call *c, char *text, size_t size)
 {
     const ctc_opts *o = c->attributes;
-    snprintf(text, size, "%sblank=%d", c->op->no_gradient ? "the weight of each sequence, " : "",
+    snprintf(text, size, "%sblank=%d", c->op->forward == weight_run ? "the weight of each sequence, " : "",
              (int)o->blank);
 }
 
@@ -298,4 +302,80 @@ weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts
         return (weft_loss){ x[WEIGHT], x[WEIGHT] };
     return (weft_loss){ weft_sum_all(weft__apply(&op_ctc, x, 3, &a, sizeof a)->y[LOSS]),
                         weft_sum_all(x[WEIGHT]) };
+}
+
+/* ---- the best path, on the host ---- */
+static int32_t class_of_state(const weft__ctc *k, const int32_t *label, int64_t i)
+{
+    return i % 2 ? label[i / 2] : k->blank;
+}
+/* Fills score[n] of a step from the step before, in place, and move[n]: by how many states the best
+ * path to each moved. State 2 j is the blank before label j, state 2 j + 1 the label. */
+static void best_moves(const weft__ctc *k, const int32_t *label, int64_t n, const real *x, double *score,
+                       uint8_t *move)
+{
+    for (int64_t i = n - 1; i >= 0; i--) {
+        const bool may_skip = i % 2 && i > 1 && label[i / 2] != label[i / 2 - 1];
+        double best = score[i];
+        move[i] = 0;
+        for (uint8_t m = 1; m <= 1 + may_skip && m <= i; m++)
+            if (score[i - m] > best)
+                best = score[i - m], move[i] = m;
+        score[i] = best + (double)x[class_of_state(k, label, i)];
+    }
+}
+/* Writes the best path of a sequence. Returns its score, or NaN if a logit is NaN or infinity. score and move
+ * are scratch memory. */
+static double best_path(const weft__ctc *k, int64_t s, double *score, uint8_t *move, int32_t *path)
+{
+    const int64_t begin = k->offset.host[s], steps = k->offset.host[s + 1] - begin, C = k->classes;
+    const int32_t *label = k->labels + k->label_offset.host[s];
+    const int64_t n = 2 * (k->label_offset.host[s + 1] - k->label_offset.host[s]) + 1;
+    bool sound = true;
+    for (int64_t i = 0; i < n; i++)
+        score[i] = i ? -HUGE_VAL : 0; /* as after a blank before the first step */
+    for (int64_t t = 0; t < steps; t++) {
+        const real *x = k->logits + (begin + t) * C;
+        for (int64_t j = 0; j < C; j++)
+            sound = sound && x[j] < (real)HUGE_VAL;
+        best_moves(k, label, n, x, score, move + t * n);
+    }
+    int64_t i = n > 1 && score[n - 2] > score[n - 1] ? n - 2 : n - 1;
+    const double best = score[i];
+    for (int64_t t = steps - 1; t >= 0; t--) {
+        path[t] = class_of_state(k, label, i);
+        i -= move[t * n + i];
+    }
+    return sound ? best : (double)NAN;
+}
+
+static void align_run(weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    weft__ctc k = record_of(c);
+    k.logits = weft_op_data(c->x[LOGITS]), k.labels = weft_op_int_data(c->x[LABELS]);
+    const real *weight = weft_op_data(c->x[WEIGHT]); /* on a GPU, where a fault is reported later, 0 */
+    const int64_t most = 2 * (int64_t)c->x[LABELS]->f.batch->longest + 1;
+    double *score = weft__take(w, WEFT__ARENA_CALLS, most * (int64_t)sizeof *score);
+    uint8_t *move = weft__take(w, WEFT__ARENA_CALLS, c->x[LOGITS]->f.batch->longest * most + 1);
+    for (int64_t s = 0; s < k.sequences && !w->status; s++) {
+        int32_t *path = weft_op_int_data(c->y[0]) + k.offset.host[s];
+        const double best = weight[s] == 0 ? 0 : best_path(&k, s, score, move, path);
+        if (!isfinite(best))
+            weft__fail(w, WEFT_ENUMERIC, "ctc_align: sequence %lld: %s", (long long)s,
+                       isnan(best) ? "a logit is NaN or infinity; expected numbers" :
+                                     "logits of -infinity leave no path; expected one");
+    }
+}
+static const weft_op op_align = {
+    .name = "ctc_align", .layout = WEFT_CONCAT, .ragged_apart = true, .no_gradient = true,
+    .shape = weft__path_shape, .forward = align_run, .describe = describe_ctc
+};
+
+weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, int32_t blank)
+{
+    const ctc_opts a = { .blank = blank, .align = true };
+    weft_tensor *x[] = { logits, labels, NULL };
+    x[WEIGHT] = weft__apply(&op_weight, x, 2, &a, sizeof a)->y[0];
+    return weft_ok(x[WEIGHT]->w) ? weft__apply(&op_align, x, 3, &a, sizeof a)->y[0] : x[WEIGHT];
 }

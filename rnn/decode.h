@@ -32,6 +32,8 @@ typedef struct weft__decoder {
     weft_decoded result;
 } weft__decoder;
 
+/* Allocates the arrays of a result for its n, best and limit. Returns false if memory is exhausted. */
+bool weft__decoded_new(weft *, const char *name, weft_decoded *);
 /* Checks the arguments, allocates the result and fills `next` with the first rows. Returns false on failure.
  * Call decoder_end in either case. */
 bool weft__decoder_begin(weft__decoder *, int64_t n, weft_state first);

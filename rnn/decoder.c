@@ -70,20 +70,19 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
     return !d->w->status;
 }
 
-static bool room_for_result(weft__decoder *d)
+bool weft__decoded_new(weft *w, const char *name, weft_decoded *d)
 {
-    size_t rows = d->n ? (size_t)d->n : 1, each = (size_t)d->best, columns = (size_t)d->o->limit;
-    d->result = (weft_decoded){ .n = d->n, .best = d->best, .limit = d->o->limit };
+    size_t rows = d->n ? (size_t)d->n : 1, each = (size_t)d->best, columns = (size_t)d->limit;
     if (rows <= SIZE_MAX / sizeof(double) / each) {
-        d->result.len = calloc(rows * each, sizeof(int32_t));
-        d->result.score = calloc(rows * each, sizeof(double));
+        d->len = calloc(rows * each, sizeof(int32_t));
+        d->score = calloc(rows * each, sizeof(double));
     }
     if (columns <= SIZE_MAX / sizeof(int32_t) / rows / each)
-        d->result.tokens = calloc(rows * each, columns * sizeof(int32_t));
-    if (!d->result.tokens || !d->result.len || !d->result.score)
-        weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name,
-                   (long long)d->n, (long long)d->o->limit);
-    return !d->w->status;
+        d->tokens = calloc(rows * each, columns * sizeof(int32_t));
+    if (!d->tokens || !d->len || !d->score)
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", name,
+                   (long long)d->n, (long long)d->limit);
+    return !w->status;
 }
 
 /* ---- prompts ---- */
@@ -179,7 +178,8 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     d->beams = d->o->beams ? d->o->beams : 1;
     d->best = d->o->best ? d->o->best : 1;
     d->first = first;
-    return states_are_good(d, first, n) && room_for_result(d) && begin_rows(d);
+    d->result = (weft_decoded){ .n = n, .best = d->best, .limit = d->o->limit };
+    return states_are_good(d, first, n) && weft__decoded_new(w, d->name, &d->result) && begin_rows(d);
 }
 
 /* ---- one step ---- */

@@ -38,6 +38,7 @@
 #include "core/cpu/rowwise/layer_norm.inc"
 #include "core/cpu/rowwise/losses_plain.inc"
 #include "core/cpu/rowwise/losses_fast.inc"
+#include "core/cpu/rowwise/ctc_fast.inc"
 #include "core/cpu/rowwise/ctc_plain.inc"
 
 #include "core/cpu/matmul/plain.inc"

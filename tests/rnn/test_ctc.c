@@ -1,12 +1,6 @@
 /* test_ctc.c - tests CTC against all paths, PyTorch's numbers and warp-ctc's, and tests infinite
  * and NaN logits, masks and company. */
-#include "tests/check.h"
-
-enum { CLASSES = 5 };
-static weft_real wave(int64_t i, int seed)
-{
-    return (weft_real)(3 * sin(seed + 1.7 * (double)i + .3 * (double)(i % 11)));
-}
+#include "tests/rnn/ctc_cases.h"
 
 /* Returns the gradient of the sum by x, in the user's order. */
 static weft_real *gradient_of(weft_loss l, weft_tensor *x, bool recorded)
@@ -18,10 +12,7 @@ static weft_real *gradient_of(weft_loss l, weft_tensor *x, bool recorded)
 
 /* ---- numbers of others ---- */
 /* torch.nn.functional.ctc_loss of PyTorch 2 in double, reduction="none": losses, and gradients of the first
- * and the last step. Sequence 1 has no labels; in sequence 4 the labels fill the steps. */
-static const int32_t steps[] = { 7, 5, 4, 6, 9, 3 }, labels[] = { 3, 0, 3, 3, 9, 2 },
-                     label[] = { 1, 2, 1, 2, 2, 1, 3, 3, 1, 1, 2, 3, 2, 1, 3, 1, 2, 3, 4, 4 };
-static const weft_lengths step_lengths = { .n = 6, .len = steps }, label_lengths = { .n = 6, .len = labels };
+ * and the last step. */
 static const double torch_loss[] = { 6.471253299930, 11.555754711573, 20.128425308734,
                                      7.320792555079, 35.424944806825, 7.848538437166 };
 static const double torch_first[][CLASSES] = {
@@ -40,15 +31,6 @@ static const double torch_last[][CLASSES] = {
     { .005014886, .625393527, .323427558, -.995510128, .041674156 },
     { .061732083, .004703949, .460275659, .468570248, -.995281940 },
 };
-static weft_tensor *torch_logits(weft *w)
-{
-    weft_real x[34 * CLASSES], *to = x;
-    for (int s = 0; s < 6; s++)
-        for (int64_t i = 0; i < (int64_t)steps[s] * CLASSES; i++)
-            *to++ = wave(i, s);
-    return weft_ragged(w, x, CLASSES, &step_lengths);
-}
-
 TABLE_TEST(ctc, matches_torch_in_each_layout)
 {
     double total = 0;
@@ -104,25 +86,6 @@ TABLE_TEST(ctc, matches_warp_ctc)
 }
 
 /* ---- all paths ---- */
-enum { T = 5, C = 3 };
-static double by_paths(int t, const weft_real *x, int n, const int32_t *want, int32_t blank)
-{
-    double p = 0, norm = 0;
-    for (int k = 0, paths = (int)pow(C, t); k < paths; k++) {
-        int32_t got[T], m = 0, before = -1;
-        double score = 0;
-        for (int i = 0, rest = k; i < t; i++, rest /= C) {
-            int32_t c = rest % C;
-            score += (double)x[i * C + c];
-            if (c != blank && c != before)
-                got[m++] = c;
-            before = c;
-        }
-        norm += exp(score);
-        p += m == n && !memcmp(got, want, (size_t)n * sizeof *got) ? exp(score) : 0;
-    }
-    return -log(p / norm);
-}
 TABLE_TEST(ctc, is_the_sum_over_all_paths)
 {
     for (int round = 0; round < rounds(60, 2000); round++) {
@@ -277,34 +240,6 @@ TABLE_TEST(ctc, refuses_what_does_not_fit, .init = synchronised)
     FAILS_AT(w, weft_ctc(x, weft_argmax(x, -1), &(weft_ctc_opts){ .mask = weft_scalar(w, 1) }), WEFT_ESHAPE,
              "plain [6]");
     FAILS_AT(w, weft_ctc(torch_logits(w), weft_ints(w, NULL, WEFT_SHAPE(6)), NULL), WEFT_ESHAPE, "6 and 0");
-}
-
-/* ---- greedy ---- */
-TABLE_TEST(ctc, decodes_greedily_in_each_layout, .init = unchecked)
-{
-    /* Sequence 0: 1 1 0 1 2 means 1 1 2; sequence 1 has no steps; sequence 2 is all blanks. */
-    const int32_t best[] = { 1, 1, 0, 1, 2, 0, 0 }, len[] = { 5, 0, 2 };
-    weft_real x[7 * 3] = { 0 };
-    for (int t = 0; t < 7; t++)
-        x[t * 3 + best[t]] = 2;
-    const double log_p = 2 - log(exp(2) + 2);
-    FOR_LAYOUTS(layout)
-    {
-        weft_tensor *logits = laid_out(weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), layout);
-        weft_decoded d = weft_ctc_greedy(logits, 0);
-        OK(w);
-        cr_assert(d.n == 3 && d.best == 1 && d.limit == 5 && d.len[0] == 3 && d.len[1] == 0 && d.len[2] == 0);
-        cr_assert(d.tokens[0] == 1 && d.tokens[1] == 1 && d.tokens[2] == 2 && d.tokens[3] == 0);
-        cr_assert(fabs(d.score[0] - 5 * log_p) < 1e-5 && d.score[1] == 0 &&
-                  fabs(d.score[2] - 2 * log_p) < 1e-5);
-        weft_decoded_free(&d);
-        weft_clear(w);
-    }
-    FAILS_AT(w, weft_ctc_greedy(torch_logits(w), 5), WEFT_EARG,
-             "blank 5; expected one of the classes 0 .. 4");
-    x[20] = (weft_real)NAN;
-    FAILS_AT(w, weft_ctc_greedy(weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), 0),
-             WEFT_ENUMERIC, "sequence 2");
 }
 
 /* ---- derivatives ---- */
