@@ -1,9 +1,8 @@
 /* api_windows.h - windows over the tokens of sequences, pooling over them, and positions.
  *
  * Each function works within a sequence. Tokens outside it do not exist: neither a neighbour in the
- * batch nor its NaN changes a result. Inputs are ragged, [N, ..]; results of windows have the layout
- * CONCAT, those of positions the input's. Where a result has other lengths, its batch is new, with
- * x's ids and offsets 0. */
+ * batch nor its NaN changes a result. Inputs are ragged, [N, ..]; windows and pools have the layout
+ * CONCAT. Where a result has other lengths, its batch is new, with x's ids and offsets 0. */
 #ifndef WEFT_API_WINDOWS_H
 #define WEFT_API_WINDOWS_H
 #include "api_autograd.h"
