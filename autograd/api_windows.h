@@ -1,4 +1,4 @@
-/* api_windows.h - windows over the tokens of sequences, pooling over them, and positions.
+/* api_windows.h - windows over the tokens of sequences, pooling over them, RMS norm and positions.
  *
  * Each function works within a sequence. Tokens outside it do not exist: neither a neighbour in the
  * batch nor its NaN changes a result. Inputs are ragged, [N, ..]; windows and pools have the layout
@@ -31,6 +31,12 @@ WEFT_API weft_tensor *weft_tokens_repeat(weft_tensor *x, int64_t n);
  * mean of ints. Like torch.nn.MaxPool1d and AvgPool1d with ceil_mode=True. */
 WEFT_API weft_tensor *weft_tokens_pool(weft_tensor *x, int64_t width, int64_t stride,
                                        weft_pooling how);
+
+/* ---- RMS norm ---- */
+/* Computes x / sqrt(mean of x^2 + eps) over the last axis, times gain, [extent of that axis] or
+ * NULL. x may be plain. eps 0: PyTorch's default, the machine epsilon of weft_real, 1.2e-7 for float; WEFT_ZERO: 0.
+ * Errors: eps below 0. Zhang & Sennrich 2019. Like torch.nn.functional.rms_norm. */
+WEFT_API weft_tensor *weft_rms_norm(weft_tensor *x, weft_tensor *gain, double eps);
 
 /* ---- positions: those of a token in its sequence, from the sequence's offset in its batch on ---- */
 /* Makes the sinusoidal positions of Vaswani et al. 2017, constants [N, width]. At position t, column

@@ -1,5 +1,6 @@
 /* norm.c - layer norm and RMS norm as a layer. Gain and shift have PyTorch's parameter names, weight and bias. */
 #include <math.h>
+#include "autograd/api_windows.h"
 #include "autograd/fused.h"
 #include "nn/nn.h"
 

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include "autograd/api_windows.h"
 #include "autograd/op.h"
 
 typedef weft__norm norm;

@@ -229,7 +229,7 @@ CPU_TEST(positions, bad_arguments_are_reported)
           "rope: [14, 12] concat: 4 heads; expected ragged reals [N, heads * d] with an even d");
     x = weft_ragged(w, waves(), F, &all);
     weft_rope(x, &(weft_rope_opts){ .base = -1 });
-    FAILS(w, WEFT_EARG, "base -1");
+    FAILS(w, WEFT_ESHAPE, "base -1; expected");
     weft_rms_norm(weft_zeros(w, WEFT_SHAPE(2)), NULL, -1);
     FAILS(w, WEFT_EARG, "rms_norm: [2]: eps is -1; expected a finite number, 0 or more");
     weft_rms_norm(weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(3)), 0);

@@ -1,6 +1,7 @@
 /* test_layers_given.c - tests options of layers: a missing size is named, weights can be tied, rows of a
  * table can be dropped. */
 #include "layers.h"
+#include "autograd/api_windows.h"
 
 /* ---- sizes ---- */
 CPU_TEST(layers_given, missing_size_is_named)
