@@ -226,7 +226,7 @@ CPU_TEST(positions, bad_arguments_are_reported)
     x = weft_ragged(w, waves(), F, &all);
     weft_rope(x, &(weft_rope_opts){ .heads = 4 });
     FAILS(w, WEFT_ESHAPE,
-          "rope: [14, 12] concat: 4 heads; expected ragged reals [N, heads * d] with an even d");
+          "rope: [14, 12] concat: 4 heads, base 10000; expected ragged reals [N, heads * d] with an even d");
     x = weft_ragged(w, waves(), F, &all);
     weft_rope(x, &(weft_rope_opts){ .base = -1 });
     FAILS(w, WEFT_ESHAPE, "base -1; expected");
