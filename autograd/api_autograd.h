@@ -157,7 +157,8 @@ WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask
 /* Computes (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift. gain and
  * shift: [extent of that axis] each, or both NULL. eps 0: 1e-5; WEFT_ZERO: 0. Ba et al. 2016. Like
  * torch.nn.functional.layer_norm. */
-WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
+WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
+                                      double eps);
 /* Zeroes each element with probability p, 0 <= p < 1, and divides the others by 1 - p. With p = 0,
  * or outside training, it returns x itself. name is required. The mask is a function of seed, name,
  * number of the step, number of the call with this name in the step, sequence id, position, and

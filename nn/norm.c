@@ -1,4 +1,4 @@
-/* norm.c - layer norm and RMS norm as a layer. Gain and shift have PyTorch's parameter names, weight and bias. */
+/* norm.c - layer norm and RMS norm. Gain and shift have PyTorch's parameter names, weight and bias. */
 #include <math.h>
 #include "autograd/api_windows.h"
 #include "autograd/fused.h"
@@ -6,7 +6,7 @@
 
 struct weft_norm_layer {
     weft_module *m;
-    weft_tensor *weight, *bias; /* bias NULL: an RMS norm */
+    weft_tensor *weight, *bias;                  /* bias NULL: an RMS norm */
     double eps;
 };
 
@@ -40,7 +40,7 @@ weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, wef
 {
     weft *w = n->m->w;
     bool fits = weft_ok(w) && skip && !weft__handle_error(w, skip) && weft__gate_fits(gate, skip);
-    if (!fits) /* the skip must broadcast, or is wrong */
+    if (!fits)                                   /* the skip must broadcast, or is wrong */
         return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);
     weft_tensor *y = weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps);

@@ -1,5 +1,5 @@
-/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip, and RMS norm. Each is a fused operator,
- * and for second derivatives a composition of operators. */
+/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip, and RMS norm. Each is a fused
+ * operator, and for second derivatives a composition of operators. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -87,8 +87,8 @@ static weft_tensor *mean_across(weft_tensor *x)
 static weft_tensor *compose_norm(const norm *n, weft_tensor *x)
 {
     weft_tensor *centred = n->rms ? x : weft_sub(x, mean_across(x));
-    return weft_mul(
-        centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, (double)n->eps))));
+    return weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)),
+                                                 weft_scalar(x->w, (double)n->eps))));
 }
 static void norm_composed(const weft_call *c, weft_tensor **y)
 {
@@ -141,7 +141,7 @@ bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
     const weft__form *g = &gate->f, *s = &skip->f;
     bool fits = g->type == WEFT_REAL && s->type == WEFT_REAL && g->batch == s->batch && g->rank == s->rank &&
                 s->rank >= (s->batch ? 2 : 1) && width(gate) == 2 * width(skip);
-    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++) /* layouts may differ */
+    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++)         /* layouts may differ */
         fits = g->size[i] == s->size[i];
     return fits;
 }

@@ -115,7 +115,7 @@ static weft_tensor *probe_of(weft_tensor *y)
     return weft_sum_all(weft_mul(y, weft_ragged(weft_context_of(y), p, F, &all)));
 }
 
-/* want: the probes of y, and of the gradient of the probe of y^2 in x. */
+/* Expects the probes of y, and of the gradient of the probe of y^2 in x. */
 static void has_probes(weft_tensor *y, weft_tensor *x, const double want[2])
 {
     weft_tensor *g;

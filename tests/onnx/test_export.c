@@ -37,7 +37,7 @@ FILE_TEST(onnx_export, writes_the_golden_bytes)
     free(made.at), free(golden.at);
 }
 
-/* What the export writes is imported again and gives the same numbers. */
+/* An exported RMS norm is imported again and gives the same numbers. */
 FILE_TEST(onnx_export, rms_norm_comes_back)
 {
     weft_module *m = weft_module_new(w, "net");
