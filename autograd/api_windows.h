@@ -38,7 +38,7 @@ WEFT_API weft_tensor *weft_tokens_pool(weft_tensor *x, int64_t width, int64_t st
  * WEFT_ZERO: 0. Errors: eps below 0. Zhang & Sennrich 2019. Like torch.nn.functional.rms_norm. */
 WEFT_API weft_tensor *weft_rms_norm(weft_tensor *x, weft_tensor *gain, double eps);
 
-/* ---- positions: of a token in its sequence; the first has the sequence's offset in the batch ---- */
+/* ---- positions: they count from the sequence's offset in its batch, 0 by default ---- */
 /* Makes the sinusoidal positions of Vaswani et al. 2017, constants [N, width]. At position t,
  * column 2 i is sin(t / base^(2 i / width)) and column 2 i + 1 the cosine of that angle, as in the
  * paper. base 0: 10000. Each number is computed in double and rounded once. Errors: an odd width,
