@@ -230,12 +230,10 @@ TRANSLATOR(attention)
     return NODES(x, "Reshape(Transpose(%s, perm=[2, 0, 1, 3]), [0, 0, %lld])", p, size);
 }
 
-const translation weft__ex_layers[] = { { "first_states", first_states, false },
-                                        { "last_states", last_states, false },
-                                        { "layer_norm", layer_norm, false },
-                                        { "rms_norm", layer_norm, false },
-                                        { "gate_norm", gate_norm, false },
-                                        { "attention", attention, false },
-                                        { "linear", linear, false },
-                                        { "glu", glu, false },
-                                        { NULL, NULL, false } };
+const translation weft__ex_layers[] = {
+    { "first_states", first_states, false }, { "last_states", last_states, false },
+    { "layer_norm", layer_norm, false },     { "rms_norm", layer_norm, false },
+    { "gate_norm", gate_norm, false },       { "attention", attention, false },
+    { "linear", linear, false },             { "glu", glu, false },
+    { NULL, NULL, false }
+};
