@@ -1,5 +1,5 @@
 /* positions.c - sinusoidal positions and rotary embeddings. Sines and cosines are computed in double, once
- * for all tokens at a position. A token selects those of its position, so its neighbours do not change a bit. */
+ * for all tokens at a position. A token selects those of its position, so its neighbours change no bit. */
 #include <math.h>
 #include "autograd/api_windows.h"
 #include "autograd/op.h"
