@@ -1,7 +1,8 @@
 /* weft_sequence.h - for models of sequences beyond recurrent layers.
  *
- * Contents: scans and shifts, windows over tokens, convolutions, layers with a linear recurrence
- * (minGRU, minLSTM, RG-LRU, QRNN), CTC, conditional random fields. */
+ * Contents: scans and shifts, windows over tokens, positional encodings and RoPE, RMS norm,
+ * convolutions, layers with a linear recurrence (minGRU, minLSTM, RG-LRU, QRNN), CTC, conditional
+ * random fields. */
 #ifndef WEFT_SEQUENCE_LEVEL_H
 #define WEFT_SEQUENCE_LEVEL_H
 #include "weft.h"

@@ -21,8 +21,9 @@ typedef struct { weft__along along; int64_t k; } weft__top;
 typedef struct { int f; real p; int64_t from, rows; } weft__linear_part_of;
 /* matmul */
 typedef struct { bool ta, tb; } weft__turns;
-/* layer_norm, gate_norm. grouped: gain and shift have a row for each element of the second last axis. */
-typedef struct { real eps; bool grouped; } weft__norm;
+/* layer_norm, rms_norm, gate_norm. grouped: gain and shift have a row for each element of the second last
+ * axis. rms: x is not centred and has no shift. */
+typedef struct { real eps; bool grouped, rms; } weft__norm;
 /* Functions of one number. order: of the derivative. p, q: parameters. */
 typedef struct { int f, order; real p, q; } weft__curve;
 /* slice, inset */

@@ -106,9 +106,9 @@ typedef struct weft__scan {
 
 /* Layer norm: y = (s - mean) rstd gain + shift for each row s. s is the row of x, or with a gate a sigmoid(b)
  * plus the row of x, where a and b are the halves of the gate's row. Row r uses gain and shift r % groups;
- * groups divides rows. */
+ * groups divides rows. rms: the mean counts as 0. */
 typedef struct weft__layer_norm {
-    int64_t rows, width, groups; real eps;
+    int64_t rows, width, groups; real eps; bool rms;
     const real *x, *gate;                        /* [rows, width], [rows, 2 width] or NULL */
     const real *gain, *shift;                    /* [groups, width]; NULL: ones, zeros */
     real *y, *mean, *rstd;                       /* mean, rstd [rows] */

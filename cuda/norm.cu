@@ -108,7 +108,7 @@ template <bool gated> __global__ static void layer_norm_each(weft__layer_norm n)
     group g = group_along();
     int64_t row = group_number(), width = row < n.rows ? n.width : 0;
     real *y = n.y + row * n.width, count = n.width ? (real)n.width : 1, mean = 0, v = 0;
-    EACH_LANE(j, g, width)
+    EACH_LANE(j, g, n.rms ? 0 : width)
         mean += summand<gated>(n, row, j);
     mean = together<SUM>(g, mean) / count;
     EACH_LANE(j, g, width) {
@@ -156,7 +156,7 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
         a += v;
         b += if_given(v, v * ((summand<gated>(n, row, j) - mean) * rstd));
     }
-    a = together<SUM>(g, a) / (real)n.width;
+    a = n.rms ? 0 : together<SUM>(g, a) / (real)n.width;
     b = together<SUM>(g, b) / (real)n.width;
     EACH_LANE(j, g, width) {
         const real difference = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -

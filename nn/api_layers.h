@@ -55,10 +55,11 @@ WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
 /* ---- layer norm ---- */
 typedef struct weft_norm_layer weft_norm_layer;
-/* width: extent of the last axis, required. eps: 0 means 1e-5, WEFT_ZERO means 0. */
-typedef struct { int64_t width; double eps; } weft_layer_norm_opts;
+/* width: extent of the last axis, required. eps: 0 means the default of weft_layer_norm, with rms
+ * that of weft_rms_norm; WEFT_ZERO means 0. rms: the layer is an RMS norm and has no bias. */
+typedef struct { int64_t width; double eps; bool rms; } weft_layer_norm_opts;
 /* Makes a layer norm over the last axis. It has two parameters [width]: weight, 1 at first, and
- * bias, 0 at first. Errors: eps below 0. Like torch.nn.LayerNorm. */
+ * bias, 0 at first. Errors: eps below 0. Like torch.nn.LayerNorm, or with rms torch.nn.RMSNorm. */
 WEFT_API weft_norm_layer *weft_layer_norm_new(weft_module *m, const char *name,
                                               const weft_layer_norm_opts *opts);
 /* Runs the layer: x [.., width] -> [.., width], reals, rank 1 or more. */

@@ -1,11 +1,12 @@
-/* norm.c - layer norm as a layer. Gain and shift have PyTorch's parameter names, weight and bias. */
+/* norm.c - layer norm and RMS norm. Gain and shift have PyTorch's parameter names, weight and bias. */
 #include <math.h>
+#include "autograd/api_windows.h"
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
 struct weft_norm_layer {
     weft_module *m;
-    weft_tensor *weight, *bias;
+    weft_tensor *weight, *bias;                  /* bias NULL: an RMS norm */
     double eps;
 };
 
@@ -30,7 +31,8 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
     n->m = m;
     n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
-    n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    if (!opts->rms)
+        n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return weft__finish_layer(m, n, &inert);
 }
 
@@ -55,7 +57,8 @@ weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
         weft__failed(x, WEFT_ESHAPE, "layer_norm", "expected [.., %lld] of reals",
                      (long long)n->weight->f.size[0]);
-    weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
+    weft_tensor *y =
+        n->bias ? weft_layer_norm(x, n->weight, n->bias, n->eps) : weft_rms_norm(x, n->weight, n->eps);
     weft__leave(n->m, before);
     return y;
 }

@@ -1,7 +1,9 @@
-/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip. Each is a fused operator, and for
- * second derivatives a composition of operators. */
+/* norm.c - layer norm over the last axis, of x or of glu(gate) + skip, and RMS norm. Each is a fused
+ * operator, and for second derivatives a composition of operators. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
+#include "autograd/api_windows.h"
 #include "autograd/op.h"
 
 typedef weft__norm norm;
@@ -20,7 +22,8 @@ static bool results_like(weft_call *c, const weft_tensor *x, int gain)
     for (int i = gain; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
             memcmp(c->x[i]->f.size, x->f.size + first, (size_t)axes * sizeof *x->f.size))
-            return weft__refuse(c, "expected gain and shift %s[%lld], as the last axis",
+            return weft__refuse(c, "expected %s %s[%lld], as the last axis",
+                                attributes_of(c)->rms ? "a gain" : "gain and shift",
                                 axes > 1 ? "[groups] " : "", (long long)width(x));
     row.rank--;
     c->y[Y_]->f = x->f;
@@ -45,10 +48,11 @@ static weft__layer_norm record_of(const weft_call *c, int x, int gain)
                                .width = width(c->x[x]),
                                .groups = groups ? groups : 1,
                                .eps = attributes_of(c)->eps,
+                               .rms = attributes_of(c)->rms,
                                .x = X(c, x),
                                .gate = x ? X(c, x - 1) : NULL,
                                .gain = scaled ? X(c, gain) : NULL,
-                               .shift = scaled ? X(c, gain + 1) : NULL,
+                               .shift = gain + 1 < c->n ? X(c, gain + 1) : NULL,
                                .y = Y(c, Y_),
                                .mean = Y(c, MEAN),
                                .rstd = Y(c, RSTD) };
@@ -82,14 +86,15 @@ static weft_tensor *mean_across(weft_tensor *x)
 
 static weft_tensor *compose_norm(const norm *n, weft_tensor *x)
 {
-    weft_tensor *centred = weft_sub(x, mean_across(x));
+    weft_tensor *centred = n->rms ? x : weft_sub(x, mean_across(x));
     return weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)),
                                                  weft_scalar(x->w, (double)n->eps))));
 }
 static void norm_composed(const weft_call *c, weft_tensor **y)
 {
     weft_tensor *unit = compose_norm(c->attributes, c->x[X_]);
-    y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
+    y[Y_] = c->n > GAIN ? weft_mul(unit, c->x[GAIN]) : unit;
+    y[Y_] = c->n > SHIFT ? weft_add(y[Y_], c->x[SHIFT]) : y[Y_];
 }
 
 static void describe_norm(const weft_call *c, char *text, size_t size)
@@ -97,18 +102,17 @@ static void describe_norm(const weft_call *c, char *text, size_t size)
     snprintf(text, size, "eps=%g", (double)((const norm *)c->attributes)->eps);
 }
 
-static const weft_op op_norm = { .name = "layer_norm",
-                                 .results = RESULTS,
-                                 .shape = norm_shape,
-                                 .forward = norm_run,
-                                 .fused = norm_fused,
-                                 .composed = norm_composed,
-                                 .describe = describe_norm };
+#define NORM(its_name)                                                                                       \
+    {                                                                                                        \
+        .name = its_name, .results = RESULTS, .shape = norm_shape, .forward = norm_run, .fused = norm_fused, \
+        .composed = norm_composed, .describe = describe_norm                                                 \
+    }
+static const weft_op op_norm = NORM("layer_norm"), op_rms_norm = NORM("rms_norm");
 
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
     eps = weft__or(eps, 1e-5);
-    norm n = { (real)eps, false };
+    norm n = { (real)eps, false, false };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
         return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
@@ -118,6 +122,17 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
                                shift         ? ", gain is NULL" :
                                                "");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
+}
+
+weft_tensor *weft_rms_norm(weft_tensor *x, weft_tensor *gain, double eps)
+{
+    const double epsilon = sizeof(real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON;
+    eps = weft__or(eps, epsilon);
+    norm n = { (real)eps, false, true };
+    if (!(eps >= 0) || isinf(eps))
+        return weft__failed_of((weft_tensor *[]){ x, gain }, gain ? 2 : 1, WEFT_EARG, "rms_norm",
+                               "eps is %g; expected a finite number, 0 or more", eps);
+    return gain ? APPLY_WITH(&op_rms_norm, n, x, gain) : APPLY_WITH(&op_rms_norm, n, x);
 }
 
 /* ---- layer norm of a gate ---- */
@@ -158,12 +173,12 @@ static const weft_op op_gate_norm = { .name = "gate_norm",
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps)
 {
-    norm n = { (real)weft__or(eps, 1e-5), gain->f.rank == 2 };
+    norm n = { (real)weft__or(eps, 1e-5), gain->f.rank == 2, false };
     return APPLY_WITH(&op_gate_norm, n, gate, skip, gain, shift);
 }
 
 weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
-    norm n = { (real)weft__or(eps, 1e-5), true };
+    norm n = { (real)weft__or(eps, 1e-5), true, false };
     return APPLY_WITH(&op_norm, n, x, gain, shift);
 }

@@ -31,14 +31,18 @@ TRANSLATOR(glu)
                  2 * half);
 }
 
-/* gain: input with the scale; the shift follows. */
+/* gain: input with the scale; the shift follows, except for an RMS norm. */
 static const char *norm_of(graph *x, const char *name, int64_t size, int gain)
 {
     const weft__norm *a = x->call->attributes;
     const bool scaled = gain < x->call->n;
     const char *scale = scaled ? input(x, gain)->name : NULL;
-    const char *shift = scaled ? input(x, gain + 1)->name : NULL;
+    const char *shift = scaled && !a->rms ? input(x, gain + 1)->name : NULL;
     const double eps = (double)a->eps;
+    if (a->rms) {
+        name = NODES(x, "Div(%s, Sqrt(Add(ReduceMean(Mul($, $), axes=[-1]), %g)))", name, eps);
+        return scaled ? NODES(x, "Mul(%s, %s)", name, scale) : name;
+    }
     if (scaled && !a->grouped)
         return NODES(x, "LayerNormalization(%s, %s, %s, axis=-1, epsilon=%g)", name, scale, shift, eps);
     name = NODES(x, "LayerNormalization(%s, Expand(1., [%lld]), axis=-1, epsilon=%g)", name, (long long)size,
@@ -228,7 +232,8 @@ TRANSLATOR(attention)
 
 const translation weft__ex_layers[] = {
     { "first_states", first_states, false }, { "last_states", last_states, false },
-    { "layer_norm", layer_norm, false },     { "gate_norm", gate_norm, false },
-    { "attention", attention, false },       { "linear", linear, false },
-    { "glu", glu, false },                   { NULL, NULL, false }
+    { "layer_norm", layer_norm, false },     { "rms_norm", layer_norm, false },
+    { "gate_norm", gate_norm, false },       { "attention", attention, false },
+    { "linear", linear, false },             { "glu", glu, false },
+    { NULL, NULL, false }
 };

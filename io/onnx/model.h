@@ -1,6 +1,7 @@
 /* model.h - an imported model: values, nodes, and the functions that run operators. */
 #ifndef WEFT_IO_ONNX_MODEL_H
 #define WEFT_IO_ONNX_MODEL_H
+#include "autograd/api_windows.h"
 #include "io/onnx/api_onnx.h"
 #include "io/weights/onnx.h"
 

@@ -87,12 +87,6 @@ const operation weft__onnx_reductions[] = {
 /* ---- softmax and normalisation ---- */
 static double epsilon(run *r) { return weft__onnx_float(r, "epsilon", 1e-5); }
 
-/* Returns 1 / sqrt(variance + epsilon). */
-static weft_tensor *inverse_deviation(run *r, weft_tensor *variance)
-{
-    return weft_rsqrt(weft_add(variance, weft_scalar(r->w, epsilon(r))));
-}
-
 /* Before opset 13 the axes from `axis` on are one. */
 static void softmax(run *r, const value *in, value *out)
 {
@@ -111,19 +105,17 @@ static void softmax(run *r, const value *in, value *out)
 static void layer_norm(run *r, const value *in, value *out)
 {
     int64_t axis = weft__onnx_int(r, "axis", -1);
-    double eps = epsilon(r);
+    double eps = epsilon(r) == 0 ? WEFT_ZERO : epsilon(r);
     if (!in->x || !in[1].x || !weft__onnx_axis(r, &axis, in->rank))
         return;
     value matrix = weft__onnx_matrix(r, in, (int)axis);
     int64_t width = matrix.size[1];
     weft_tensor *x = matrix.x, *gain = weft_reshape(in[1].x, 1, &width);
     if (r->node->operation->option) {
-        weft_tensor *mean = weft_mean(weft_square(x), 1);
-        x = weft_mul(x, weft_reshape(inverse_deviation(r, mean), 2, (int64_t[]){ matrix.size[0], 1 }));
-        x = weft_mul(x, gain);
+        x = weft_rms_norm(x, gain, eps);
     } else {
         weft_tensor *shift = in[2].x ? weft_reshape(in[2].x, 1, &width) : weft_zeros(r->w, 1, &width);
-        x = weft_layer_norm(x, gain, shift, eps == 0 ? WEFT_ZERO : eps);
+        x = weft_layer_norm(x, gain, shift, eps);
     }
     *out = weft__onnx_reals(r, weft_reshape(x, in->rank, in->size));
 }
@@ -138,7 +130,7 @@ static void batch_norm(run *r, const value *in, value *out)
     size[channel] = in->size[channel];
     for (int i = 1; i < 5; i++)
         p[i] = weft_reshape(weft__onnx_tensor_of(r, &in[i]), in->rank, size);
-    weft_tensor *factor = weft_mul(p[1], inverse_deviation(r, p[4]));
+    weft_tensor *factor = weft_mul(p[1], weft_rsqrt(weft_add(p[4], weft_scalar(r->w, epsilon(r)))));
     *out = weft__onnx_reals(r, weft_add(weft_mul(weft_sub(x, p[3]), factor), p[2]));
 }
 

@@ -3,6 +3,7 @@
 #define WEFT_OP_CASES_H
 #include "tests/check.h"
 #include "autograd/api_scan.h"
+#include "autograd/api_windows.h"
 #include "autograd/op.h"
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);

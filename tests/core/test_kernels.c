@@ -366,7 +366,7 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 static void play_layer_norm(run *t)
 {
     const bool wide = !t->large && coin() && coin();  /* each row is the work of a whole block on a GPU */
-    weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3 };
+    weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3, .rms = coin() };
     n.add_x = coin(), n.add_gate = coin(), n.add_gain = coin(), n.add_shift = coin();
     n.rows = n.groups * (wide ? size(3) : t->large ? 700 : size(40));
     n.width = wide ? 1000 + size(1200) : t->large ? (coin() ? 100 : 20) + size(60) : size(90);

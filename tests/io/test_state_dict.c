@@ -122,6 +122,29 @@ FILE_TEST(state_dict, names_may_be_flat_or_nested)
     CLEAN(k.w);
 }
 
+/* torch.nn.RMSNorm has a weight and no bias. */
+FILE_TEST(state_dict, rms_norm_has_a_weight_only)
+{
+    nested k = nested_new();
+    weft_norm_layer *n = weft_layer_norm_new(k.m, "n", &(weft_layer_norm_opts){ .width = 6, .rms = true });
+    const char *path = in_folder("f"), *own = in_folder("own.h5");
+    weft_load_report r;
+    hid_t f = new_file(path);
+    put_numbers(f, "n.weight", H5T_IEEE_F32LE, 6, 0, six);
+    put_numbers(f, "a.b.weight", H5T_IEEE_F32LE, 2, 3, six);
+    put_numbers(f, "a.b.bias", H5T_IEEE_F64LE, 2, 0, six);
+    H5Fclose(f);
+    for (int i = 0; i < 2; i++) {
+        DOES(weft_load_weights(i ? own : path, k.m, NULL, &r));
+        cr_assert(r.loaded == 3 && !r.missing && !r.extra, "%s", r.text);
+        weft_real *y = numbers(weft_layer_norm_run(n, weft_full(k.w, 3, WEFT_SHAPE(6))));
+        for (int j = 0; j < 6; j++)
+            cr_assert(fabs((double)y[j] - six[j]) <= 1e-6 * fabs(six[j]));
+        DOES(weft_save_weights(own, k.m));
+    }
+    CLEAN(k.w);
+}
+
 static void weight_of(hid_t f, hid_t type, int rank, hsize_t n, hsize_t columns)
 {
     form it = { .type = type, .rank = rank, .size = { n, columns, 1 } };

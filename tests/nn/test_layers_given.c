@@ -1,6 +1,7 @@
 /* test_layers_given.c - tests options of layers: a missing size is named, weights can be tied, rows of a
  * table can be dropped. */
 #include "layers.h"
+#include "autograd/api_windows.h"
 
 /* ---- sizes ---- */
 CPU_TEST(layers_given, missing_size_is_named)
@@ -47,6 +48,30 @@ CPU_TEST(layers_given, eps_of_a_norm_is_used)
     weft_read(weft_layer_norm_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z, sizeof z);
     same_bits("the default is 1e-5", y, y + 2, 2);
     cr_assert(fabs((double)y[5] - .5) < 1e-6 && fabs((double)z[1] - 1) < TOL(1e-12, 1e-6) && y[1] < z[1]);
+}
+
+TABLE_TEST(layers_given, rms_norm_has_a_weight_and_no_bias)
+{
+    weft_module *m = weft_module_new(w, "m");
+    weft_norm_layer *n =
+        weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 3, .eps = .5, .rms = true });
+    cr_assert(weft_parameter_count(m) == 1 && !weft_find_parameter(m, "n.bias"));
+    weft_real x[TOKENS * 3], want[TOKENS * 3];
+    weft_tensor *given = weft_ragged(w, dice_fill(x, TOKENS * 3, -2, 2), 3, &some);
+    weft_tensor *weight = weft_find_parameter(m, "n.weight");
+    weft_assign(weight, weft_reals(w, (weft_real[]){ .5, 2, -1 }, WEFT_SHAPE(3)));
+    for (int t = 0; t < TOKENS; t++)
+        for (int j = 0; j < 3; j++) {
+            const double a = (double)x[3 * t], b = (double)x[3 * t + 1], c = (double)x[3 * t + 2];
+            want[3 * t + j] = (weft_real)((double)x[3 * t + j] / sqrt((a * a + b * b + c * c) / 3 + .5) *
+                                          (j == 0 ? .5 :
+                                           j == 1 ? 2 :
+                                                    -1));
+        }
+    close_to("rms norm", numbers(weft_layer_norm_run(n, given)), want, TOKENS * 3, EXACT);
+    weft_norm_layer *plain = weft_layer_norm_new(m, "p", &(weft_layer_norm_opts){ .width = 3, .rms = true });
+    weft_tensor *y = weft_layer_norm_run(plain, given), *z = weft_rms_norm(given, NULL, 0);
+    same_bits("the default of eps", numbers(y), numbers(z), TOKENS * 3);
 }
 
 /* ---- tied weights ---- */

@@ -37,6 +37,23 @@ FILE_TEST(onnx_export, writes_the_golden_bytes)
     free(made.at), free(golden.at);
 }
 
+/* An exported RMS norm is imported again and gives the same numbers. */
+FILE_TEST(onnx_export, rms_norm_comes_back)
+{
+    weft_module *m = weft_module_new(w, "net");
+    weft_norm_layer *n =
+        weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 4, .eps = .1, .rms = true });
+    weft_tensor *weight = weft_find_parameter(m, "n.weight");
+    weft_assign(weight, weft_reals(w, (weft_real[]){ 1, 2, -1, .5 }, WEFT_SHAPE(4)));
+    weft_tensor *x = weft_reals(w, numbers_of_x, WEFT_SHAPE(3, 4));
+    weft_tensor *y = weft_rms_norm(weft_layer_norm_run(n, x), NULL, 0), *again;
+    const weft_onnx_export_opts opts = { &(weft_onnx_input){ x, "x", 0 }, 1, NULL };
+    const char *path = in_folder("rms.onnx");
+    DOES(weft_export_onnx(path, &y, 1, &opts));
+    cr_assert(weft_onnx_run(weft_import_onnx(path, w, NULL), &x, 1, &again, 1), "%s", weft_error_message(w));
+    close_to("imported", numbers(again), numbers(y), 12, TOL(1e-6, 1e-6)); /* a file has floats */
+}
+
 /* ---- refused operators ---- */
 static bool own_shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 static void own_run(weft_call *c)
