@@ -199,14 +199,16 @@ static int expression(tape *t, int n)
     return of;
 }
 
-/* Computes the gradients of all entries. */
-static void walk(const tape *t, int of, double grad[MOST])
+/* Computes the gradients of all entries. stops: with a known mistake. */
+static void walk(const tape *t, int of, bool stops, double grad[MOST])
 {
     for (int k = 0; k < t->n; k++)
         grad[k] = k == of;
     for (int k = of; k >= 0; k--) {
         const node *y = &t->at[k];
         double a = t->at[y->a].value, g = grad[k];
+        if (stops && g == 0)
+            return;
         if (y->op == ADD)
             grad[y->a] += g, grad[y->b] += g;
         if (y->op == MUL)
@@ -223,10 +225,15 @@ static void walk(const tape *t, int of, double grad[MOST])
 static void check_expression(int number)
 {
     tape t = { 0 };
-    double want[MOST];
-    int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20);
-    walk(&t, y, want);
+    double want[MOST], stopped[MOST];
+    int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20), same = 0;
+    walk(&t, y, false, want), walk(&t, y, true, stopped);
     backward(&t, y);
+    for (int k = y; k >= 0; k--)
+        same += is(t.at[k].grad, stopped[k]);
+    if (same == y + 1 && !near(stopped, want, same, 1e-12))
+        hint("backward ends at an entry whose gradient is 0: go on, because entries "
+             "before it may have other paths to `of`");
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
             hint("random expression %d: entry %d follows entry `of`, which is %d, and "

@@ -125,6 +125,9 @@ static void check_attention(int d, int n, const int *len)
         { (attention(d, n, len, 8, 4) + attention(d, n, len, 8, 2) + 2. * all * d) / 2,
           "counts a pair of tokens once: each token reads all T of its sequence, "
           "before and after it" },
+        { attention(d, n, len, 8, 2) + 2. * all * d,
+          "counts a pair of tokens once: each token reads all T of its sequence, "
+          "before and after it" },
         { attention(d, n, len, 8, 4) - 2. * all * d,
           "leaves out a token's pair with itself" },
         { attention(d, n, len, 0, 4) + 8. * all * d,
