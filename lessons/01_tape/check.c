@@ -226,26 +226,26 @@ static void check_expression(int number)
 {
     tape t = { 0 };
     double want[MOST], stopped[MOST];
-    int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20), same = 0;
+    int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20);
     walk(&t, y, false, want), walk(&t, y, true, stopped);
     backward(&t, y);
-    for (int k = y; k >= 0; k--)
-        same += is(t.at[k].grad, stopped[k]);
-    if (same == y + 1 && !near(stopped, want, same, 1e-12))
-        hint("backward ends at an entry whose gradient is 0: go on, because entries "
-             "before it may have other paths to `of`");
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
             hint("random expression %d: entry %d follows entry `of`, which is %d, and "
                  "keeps an old gradient, %s. Set all t->n gradients to 0 first",
                  number, k, y, digits(t.at[k].grad));
-    for (int k = y; k >= 0; k--)
-        if (!is(t.at[k].grad, want[k]))
-            hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
-                 number, k, t.n, BOTH(t.at[k].grad, want[k]),
-                 t.at[k].grad != 0 && near(&t.at[k].grad, want + k, 1, 1e-5) ?
-                     ": use double, not float" :
-                     "");
+    for (int k = y; k >= 0; k--) {
+        if (is(t.at[k].grad, want[k]))
+            continue;
+        if (is(t.at[k].grad, stopped[k]))
+            hint("backward ends at an entry whose gradient is 0: go on, because entries "
+                 "before it may have other paths to `of`");
+        hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
+             number, k, t.n, BOTH(t.at[k].grad, want[k]),
+             t.at[k].grad != 0 && is_near(t.at[k].grad, want[k], 1e-5) ?
+                 ": use double, not float" :
+                 "");
+    }
 }
 
 void check(void)

@@ -6,8 +6,7 @@
 
 enum { MOST_UNITS = 9, MOST_N = 5, MOST_LEN = 7, MOST_ROWS = MOST_N * MOST_LEN };
 enum { NUMBERS = MOST_ROWS * MOST_UNITS, STATES = MOST_N * MOST_UNITS };
-/* The batch under test. Arrays are longer than needed, and wrong answers read the rest.
- */
+/* The batch under test. Arrays are longer than needed: wrong answers read the rest. */
 static int n, H, len[MOST_N], rows;
 static double s[2 * NUMBERS], v[2 * MOST_UNITS], first[STATES], dy[NUMBERS],
     dlast[STATES], h0[2 * MOST_UNITS];

@@ -72,8 +72,7 @@ static void check_collapse(void)
 }
 
 /* ---- all paths ---- */
-/* Tries each path. Returns the sum of those that collapse to the labels, or the best.
- */
+/* Tries each path. Returns the sum or the best of those that collapse to the labels. */
 static reply try_all(const question *q, bool best)
 {
     reply all = { .p = best ? -INFINITY : 0 };

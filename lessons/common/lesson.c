@@ -40,17 +40,19 @@ _Noreturn void hint(const char *format, ...)
     char text[512];
     va_list list;
     va_start(list, format);
+    const char *also = "";
     int n = snprintf(text, sizeof text, "hint: ");
     vsnprintf(text + n, sizeof text - (size_t)n, format, list);
     va_end(list);
     answer_name(name_of(format, text));
+    if (answer_keeps())
+        also = "; a static or global variable keeps a value from one call to the next: do results "
+               "depend on earlier calls?";
     for (int k = 0; k < PATTERNS; k++)
-        if (strstr(text, patterns[k])) {
-            n = (int)strlen(text);
-            snprintf(text + n, sizeof text - (size_t)n,
-                     "; this number is in memory that was never written");
-            break;
-        }
+        if (strstr(text, patterns[k]))
+            also = "; this number is in memory that was never written";
+    n = (int)strlen(text);
+    snprintf(text + n, sizeof text - (size_t)n, "%s", also);
     answer_verdict(text);
 }
 
