@@ -238,8 +238,8 @@ static void check_expression(int number)
         if (is(t.at[k].grad, want[k]))
             continue;
         if (is(t.at[k].grad, stopped[k]))
-            hint("backward ends at an entry whose gradient is 0: go on, because entries "
-                 "before it may have other paths to `of`");
+            hint("backward ends at an entry whose gradient is 0: go on, because "
+                 "entries before it may have other paths to `of`");
         hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
              number, k, t.n, BOTH(t.at[k].grad, want[k]),
              t.at[k].grad != 0 && is_near(t.at[k].grad, want[k], 1e-5) ?

@@ -232,9 +232,7 @@ static void check_numbers(int n, int a_step, int b_step, int turn)
         now.c[i] = .5;
     int unit = unit_for(&now.r, 0);
     if (unit < 0 || unit >= UNITS)
-        hint("unit_for returns %d if all units are constant, but units are 0 .. %d: "
-             "begin with unit 0",
-             unit, UNITS - 1);
+        hint("unit_for returns %d if all units are constant, not 0 .. %d", unit, UNITS - 1);
 }
 
 void check(void)
