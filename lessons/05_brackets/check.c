@@ -128,10 +128,11 @@ static void check_unit(const record *r, const char *of)
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: the target of token i for "
              "output o is target[i * OUTPUTS + o]");
+    double with = of_unit(r, got[o], o), best = of_unit(r, want, o);
     hint(
         "unit_for finds unit %d of %s for %s, with a correlation of %s; unit %d has %s",
-        got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
-        digits(of_unit(r, want, o)));
+        got[o], of, names[o], digits_unlike(with, best), want,
+        digits_unlike(best, with));
 }
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
@@ -232,7 +233,8 @@ static void check_numbers(int n, int a_step, int b_step, int turn)
         now.c[i] = .5;
     int unit = unit_for(&now.r, 0);
     if (unit < 0 || unit >= UNITS)
-        hint("unit_for returns %d if all units are constant, not 0 .. %d", unit, UNITS - 1);
+        hint("unit_for returns %d if all units are constant, not 0 .. %d", unit,
+             UNITS - 1);
 }
 
 void check(void)

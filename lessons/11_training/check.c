@@ -113,8 +113,8 @@ static void diagnose(const double *x, double most, const double *got)
                  ARRAYS);
     hint("after clip the norm is %s and the cosine to the gradient %s; expected: a "
          "norm of %s and a cosine of 1",
-         digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
-         digits(fmin(norm, most)));
+         digits_unlike(norm_of(got, NUMBERS), fmin(norm, most)), digits(cosine(x, got)),
+         digits_unlike(fmin(norm, most), norm_of(got, NUMBERS)));
 }
 
 /* Checks a random gradient with a norm near `length`, in n arrays. */

@@ -99,8 +99,8 @@ static double attention(int d, int n, const int *len, double projections, double
 
 static void check_attention(int d, int n, const int *len)
 {
-    static const char once[] = "counts a pair of tokens once: each token reads all T of "
-                               "its sequence, before and after it";
+    static const char once[] = "counts a pair of tokens once: each token reads all T "
+                               "of its sequence, before and after it";
     int most = largest_of(n, len), all = sum_of(n, len);
     const double got = attention_flops(d, n, len), want = attention(d, n, len, 8, 4);
     const known_mistake mistakes[] = {
