@@ -17,8 +17,8 @@ static counts count(const task *t, int which)
     counts c = { 0 };
     for (int s = 0, last = -1; s < t->n; s++)
         if (which < 0 || t->batch[s] == which) {
-            c.runs += t->len[s] && t->batch[s] != last;
-            last = t->len[s] ? t->batch[s] : last;
+            if (t->len[s])
+                c.runs += t->batch[s] != last, last = t->batch[s];
             c.tokens += t->len[s], c.sequences++, c.filled += t->len[s] > 0;
             c.longest = fmax(c.longest, t->len[s]);
         }
@@ -94,7 +94,7 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
 {
     counts all = count(t, -1);
     double g[WEIGHTS], g_first[WEIGHTS], cells = 0, tokens = 0, last = 1, first = 1,
-                                     some = 0;
+                                         some = 0;
     memset(wrong, 0, MISTAKES * sizeof *wrong);
     for (int i = 0; i < t->batches; i++) {
         double own = sum_gradient(t, i, g);

@@ -228,7 +228,7 @@ static void ask(question *q, int i, bool is_long)
 {
     *q = (question){ .steps = is_long ? 100 * (i + 2) : i % 7,
                      .classes = is_long ? MOST_CLASSES : 2 + i % 3,
-                     .n = !is_long ? i / 2 % 5 : i == 5 ? 150 : 8 * i };
+                     .n = is_long ? 8 * i + (i == 5 ? 110 : 0) : i / 2 % 5 };
     if (!is_long && q->n > q->steps)
         q->n = i % 4 ? q->steps : q->n; /* sometimes there is no path */
     for (int k = 0; k < q->n; k++)
@@ -271,15 +271,12 @@ static void hint_of_case(const question *q, const char *name, double got, double
         hint("%s is %s with %d steps and labels%s, but no path is possible: return "
              "-INFINITY",
              name, digits(got), q->steps, labels_of(q));
-    if (q->steps > 50 && is_near(got, want, 1e-3))
-        hint("with %d steps and %d labels, %s is %s, not %s, so only a small part is "
-             "missing: in a sum of many probabilities, small ones count too",
-             q->steps, q->n, name, BOTH(got, want));
     if (q->steps > 50)
-        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. "
-             "Add probabilities in logarithms, with the larger one taken out, as in "
-             "lesson 10",
-             q->steps, q->n, name, BOTH(got, want));
+        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. %s",
+             q->steps, q->n, name, BOTH(got, want),
+             is_near(got, want, 1e-3) ? "Small parts of a sum count too" :
+                                        "Add probabilities in logarithms, with the "
+                                        "larger one taken out, as in lesson 10");
     if (same((float)got, (float)want) || fabs(got - want) < 1e-5 * (1 + fabs(want)))
         hint("%s is right to about six digits, not to ten: use double, log and exp",
              name);
