@@ -180,7 +180,7 @@ compile() {                             # LESSON FILE JOB [again]
         [ $# = 3 ] || local pattern=()
         boxed "$1" "$job" "$cc" "${flags[@]}" -O0 -DWEFT_DOUBLE ${pattern[@]+"${pattern[@]}"} ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" -I"$headers" -fPIC -fno-omit-frame-pointer \
             -MD -MF depends -S -o answer.s "$n.c"
-    fi && boxed "$1" "$job" "$cc" ${as_depends[@]+"${as_depends[@]}"} -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so $from "${libc[@]}"
+    fi && boxed "$1" "$job" "$cc" ${as_depends[@]+"${as_depends[@]}"} -shared -Wl,-Bsymbolic,-u,__bss_start,-u,_end -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc ${wraps[@]+"${wraps[@]}"} -o answer.so $from "${libc[@]}"
     rc=$?
     case $rc in 124|137|152|153) verdict="it does not compile within $patience s, 4 GB of memory and 200 MB of disk"; return 1 ;; esac
     if [ $rc != 0 ]; then

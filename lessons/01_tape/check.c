@@ -199,14 +199,16 @@ static int expression(tape *t, int n)
     return of;
 }
 
-/* Computes the gradients of all entries. */
-static void walk(const tape *t, int of, double grad[MOST])
+/* Computes the gradients of all entries. stops: with a known mistake. */
+static void walk(const tape *t, int of, bool stops, double grad[MOST])
 {
     for (int k = 0; k < t->n; k++)
         grad[k] = k == of;
     for (int k = of; k >= 0; k--) {
         const node *y = &t->at[k];
         double a = t->at[y->a].value, g = grad[k];
+        if (stops && g == 0)
+            return;
         if (y->op == ADD)
             grad[y->a] += g, grad[y->b] += g;
         if (y->op == MUL)
@@ -223,22 +225,30 @@ static void walk(const tape *t, int of, double grad[MOST])
 static void check_expression(int number)
 {
     tape t = { 0 };
-    double want[MOST];
+    double want[MOST], stopped[MOST];
     int y = expression(&t, number % 4 ? LEAVES + number : MOST - 20);
-    walk(&t, y, want);
+    walk(&t, y, false, want), walk(&t, y, true, stopped);
     backward(&t, y);
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
             hint("random expression %d: entry %d follows entry `of`, which is %d, and "
                  "keeps an old gradient, %s. Set all t->n gradients to 0 first",
                  number, k, y, digits(t.at[k].grad));
-    for (int k = y; k >= 0; k--)
-        if (!is(t.at[k].grad, want[k]))
-            hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
-                 number, k, t.n, BOTH(t.at[k].grad, want[k]),
-                 t.at[k].grad != 0 && near(&t.at[k].grad, want + k, 1, 1e-5) ?
-                     ": use double, not float" :
-                     "");
+    for (int k = y; k >= 0; k--) {
+        if (is(t.at[k].grad, want[k]))
+            continue;
+        int same = k; /* entries below it are as if the pass stopped */
+        while (same >= 0 && is(t.at[same].grad, stopped[same]))
+            same--;
+        if (same < 0)
+            hint("backward ends at an entry whose gradient is 0: go on, because "
+                 "entries before it may have other paths to `of`");
+        hint("random expression %d: entry %d of %d has the gradient %s, not %s%s",
+             number, k, t.n, BOTH(t.at[k].grad, want[k]),
+             t.at[k].grad != 0 && is_near(t.at[k].grad, want[k], 1e-5) ?
+                 ": use double, not float" :
+                 "");
+    }
 }
 
 void check(void)

@@ -34,6 +34,8 @@ static void first_wrong(const char *what, const double *got, const double *want)
              BOTH(got[j], want[j]),
              got[j] != 0 && is_near(got[j], want[j], 1e-5) ?
                  ": use double instead of float" :
+             isnan(got[j]) ?
+                 ": exp(s) is infinite above 709, and infinity / infinity is NaN" :
                  "");
 }
 
@@ -240,7 +242,7 @@ _Noreturn static void cell_is_off(const moment *m)
     char letter = m->text[m->t];
     if (strchr("01", letter) && fabs(f * m->before) > 0.04)
         hint("a %c does not clear the old bit: f is %s, and c goes from %s to %s",
-             letter, digits(f), digits(m->before), digits(now));
+             letter, digits(f), BOTH(m->before, now));
     if (strchr("01", letter))
         hint("a %c adds i * g = %s * %s = %s; it should add %s", letter,
              digits(at(m->to.i, m)), digits(at(m->to.g, m)), digits(written),
@@ -248,10 +250,10 @@ _Noreturn static void cell_is_off(const moment *m)
     if (fabs(written) > fabs((1 - f) * m->before))
         hint("the stored bit drifts: i is still %s at a %c, so each such letter adds a "
              "part of g, and %d letters after the bit c is %s instead of %s",
-             digits(at(m->to.i, m)), letter, m->since, digits(now), digits(m->bit));
+             digits(at(m->to.i, m)), letter, m->since, BOTH(now, m->bit));
     hint("the stored bit fades: f is %s at a %c, and %d letters after the bit c is %s "
          "instead of %s",
-         digits(f), letter, m->since, digits(now), digits(m->bit));
+         digits(f), letter, m->since, BOTH(now, m->bit));
 }
 
 /* Checks the output at moment m. off: the first moment since the last bit at which c
@@ -267,8 +269,8 @@ static void look(const moment *m, const moment *off)
              digits(got), letter, digits(at(m->to.o, m)));
     if (off->text)
         cell_is_off(off);
-    hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s", digits(got),
-         digits(want), digits(at(m->to.c, m)), digits(at(m->to.o, m)));
+    hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s",
+         BOTH(got, want), digits(at(m->to.c, m)), digits(at(m->to.o, m)));
 }
 
 static void check_text(const unit *m, const char *text)
@@ -323,7 +325,7 @@ static void check_layer(int inputs, int units)
     DICE_FILL(w), DICE_FILL(u), DICE_FILL(bx), DICE_FILL(bh);
     DICE_FILL(x), DICE_FILL(c), DICE_FILL(h);
     for (int j = 0; j < WIDEST && H == I; j++)
-        c[j] *= 5, x[j] *= 3; /* gates and cells far from 0 */
+        c[j] *= 5, x[j] *= H == 7 ? 2000 : 3; /* gates and cells far from 0 */
     check_step();
 }
 
@@ -332,5 +334,6 @@ void check(void)
     dice_seed(4);
     check_layer(3, 4), check_layer(5, 2), check_layer(1, 1), check_layer(2, 5);
     check_layer(1, WIDEST), check_layer(4, 4), check_layer(WIDEST, 33);
+    check_layer(7, 7); /* sums of thousands */
     check_memory();
 }

@@ -32,30 +32,37 @@ static double correlation_with(int m, const double *a, const double *b)
     }
 }
 
-static void check_constant(double value)
+static void check_constant(double value, double other)
 {
-    static double a[MOST_N], b[MOST_N];
+    static double a[MOST_N], b[MOST_N], c[MOST_N];
     dice_fill(b, N);
     for (int i = 0; i < N; i++)
-        a[i] = value;
-    double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1);
+        a[i] = value, c[i] = other;
+    double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1),
+           both = correlation(N, a, 1, c, 1);
     if (isnan(got) || isnan(turned))
         hint("correlation with a constant unit is 0 / 0: return 0, because NaN makes "
              "later comparisons wrong");
     if (!is_near(got, 0, 1e-9) || !is_near(turned, 0, 1e-9))
         hint("correlation with a constant unit is %s; it should be 0",
              digits(fabs(got) > 1e-9 ? got : turned));
+    if (!is_near(both, 0, 1e-9))
+        hint("correlation of %d times %g with as many %g is %s; it should be 0. The "
+             "mean is rounded, so a number minus the mean is not exactly 0: first "
+             "subtract a[0] from each a, and b[0] from each b",
+             N, value, other, digits(both));
 }
 
 static void check_correlation(void)
 {
     static double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
-    const double slope[] = { -2, 2, -2, 200 }, scale[] = { 1, 1e-4, 1, 1 };
-    for (int k = 0; k < 4; k++) {
+    const double slope[] = { -2, 2, -2, 200, 2 }, scale[] = { 1, 1e-4, 1, 1, 1 },
+                 mean[] = { 2, 2, 2, 2, 1e5 };
+    for (int k = 0; k < 5; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
             b[i * B_STEP] = .5 + k + b[i * B_STEP] + slope[k] * a[i * A_STEP],
-                  a[i * A_STEP] = scale[k] * (a[i * A_STEP] + 2);
+                  a[i * A_STEP] = scale[k] * (a[i * A_STEP] + mean[k]);
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
         if (got == 0 && k == 0)
@@ -63,11 +70,14 @@ static void check_correlation(void)
         for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !is_near(got, want, 1e-9); m++)
             if (is_near(got, correlation_with(m, a, b), 1e-9))
                 hint("%s", hints[m]);
+        if (mean[k] > 2 && !is_near(got, want, 1e-9))
+            hint("correlation loses digits if the mean is large (1e5): subtract the "
+                 "means first, then multiply");
         hint_of_float("correlation is", &got, &want, 1);
         if (!is_near(got, want, 1e-9))
             hint("correlation is %s, not %s", BOTH(got, want));
     }
-    check_constant(0), check_constant(.5);
+    check_constant(0, .5), check_constant(.5, 3), check_constant(.1, .7);
 }
 
 /* ---- the unit ---- */
@@ -118,10 +128,11 @@ static void check_unit(const record *r, const char *of)
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: the target of token i for "
              "output o is target[i * OUTPUTS + o]");
+    double with = of_unit(r, got[o], o), best = of_unit(r, want, o);
     hint(
         "unit_for finds unit %d of %s for %s, with a correlation of %s; unit %d has %s",
-        got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
-        digits(of_unit(r, want, o)));
+        got[o], of, names[o], digits_unlike(with, best), want,
+        digits_unlike(best, with));
 }
 
 /* ---- a record of random numbers: c of unit 2 follows the depth downwards, c of unit 3
@@ -218,6 +229,12 @@ static void check_numbers(int n, int a_step, int b_step, int turn)
     made_up(&now, turn, turn == 3);
     check_unit(&now.r, "an invented network");
     check_error(&now.r);
+    for (int i = 0; i < N * UNITS; i++)
+        now.c[i] = .5;
+    int unit = unit_for(&now.r, 0);
+    if (unit < 0 || unit >= UNITS)
+        hint("unit_for returns %d if all units are constant, not 0 .. %d", unit,
+             UNITS - 1);
 }
 
 void check(void)

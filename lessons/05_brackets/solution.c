@@ -8,11 +8,12 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
     (void)n, (void)a, (void)a_step, (void)b, (void)b_step;
     return 0;                   /* sum of (a - mean)(b - mean), divided by what? */
 #else
+    /* Without a[0] a constant has the mean 0, which is not rounded. */
     double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
     for (int i = 0; i < n; i++)
-        mean_a += a[i * a_step] / n, mean_b += b[i * b_step] / n;
+        mean_a += (a[i * a_step] - a[0]) / n, mean_b += (b[i * b_step] - b[0]) / n;
     for (int i = 0; i < n; i++) {
-        double x = a[i * a_step] - mean_a, y = b[i * b_step] - mean_b;
+        double x = a[i * a_step] - a[0] - mean_a, y = b[i * b_step] - b[0] - mean_b;
         aa += x * x, bb += y * y, ab += x * y;
     }
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;

@@ -62,7 +62,8 @@ static void check_count(void)
 static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih" };
 enum { WEIGHTS = 4 * UNITS * (INPUTS + UNITS + 1) };
 typedef struct {
-    double y[CELLS], h[MOST_N * UNITS], c[MOST_N * UNITS], gradient[WEIGHTS];
+    double y[CELLS], h[MOST_N * UNITS], c[MOST_N * UNITS];
+    double gradient[WEIGHTS + MOST_N * MOST_T * INPUTS]; /* by weights, then by x */
 } numbers;
 typedef struct {
     int n, steps;
@@ -72,16 +73,16 @@ typedef struct {
 } one_case;
 
 /* Computes the gradient of a loss over h, c, and y at tokens. */
-static void gradients(weft_rnn_out out, weft_tensor *mask, const layers *l,
-                      bool reverse, bool own, double *to)
+static void gradients(weft_rnn_out out, weft_tensor *x, weft_tensor *mask,
+                      const layers *l, bool reverse, bool own, double *to)
 {
     weft_tensor *of_y = weft_where(weft_reshape(mask, WEFT_SHAPE(N, T, 1)), out.y,
                                    weft_scalar(weft_context_of(mask), 0));
     weft_tensor *loss =
         weft_add(weft_sum_all(weft_square(of_y)),
                  weft_add(weft_sum_all(out.last.h), weft_sum_all(out.last.c)));
-    for (int k = 0; k < 3; k++) {
-        weft_tensor *by = weight_of(l, names[k], reverse, own), *d;
+    for (int k = 0; k < 4; k++) {
+        weft_tensor *by = k < 3 ? weight_of(l, names[k], reverse, own) : x, *d;
         weft_gradients(loss, WEFT_LIST(by), &d);
         weft_read(d, to, (size_t)weft_numel(by) * sizeof *to);
         to += weft_numel(by);
@@ -180,7 +181,7 @@ static void compute(const one_case *c, int what, numbers *r)
     shape_or_hint("last.c", out.last.c, WEFT_SHAPE(1, N, UNITS));
     weft_read(out.y, r->y, of_y);
     weft_read(out.last.h, r->h, of_state), weft_read(out.last.c, r->c, of_state);
-    gradients(out, mask, &l, c->reverse, what != PACKED, r->gradient);
+    gradients(out, x, mask, &l, c->reverse, what != PACKED, r->gradient);
     lesson_close(w);
 }
 
@@ -276,6 +277,10 @@ static void check_case(const one_case *c, const numbers *want)
     if (!near(got.gradient, want->gradient, WEIGHTS, 1e-9))
         hint("y and the state are right, but their gradient by the weights is not "
              "(pads are %s): is there a weft_detach, or a weft_read?",
+             digits(c->pad));
+    if (!near(got.gradient + WEIGHTS, want->gradient + WEIGHTS, N * T * INPUTS, 1e-9))
+        hint("the gradient by the weights is right, but that by x is not (pads are "
+             "%s): is x detached?",
              digits(c->pad));
 }
 

@@ -8,15 +8,17 @@
 static const char *const meant[MEANS] = { "all tokens", "the sequences' means",
                                           "the batches' means" };
 typedef struct {
-    double tokens, sequences, filled, batches, given, longest;
+    double tokens, sequences, filled, batches, given, longest, runs;
 } counts;
 
 /* Counts one batch; -1: all batches. */
 static counts count(const task *t, int which)
 {
     counts c = { 0 };
-    for (int s = 0; s < t->n; s++)
+    for (int s = 0, last = -1; s < t->n; s++)
         if (which < 0 || t->batch[s] == which) {
+            if (t->len[s])
+                c.runs += t->batch[s] != last, last = t->batch[s];
             c.tokens += t->len[s], c.sequences++, c.filled += t->len[s] > 0;
             c.longest = fmax(c.longest, t->len[s]);
         }
@@ -38,6 +40,7 @@ static double part(const task *t, int s, int way)
         [BY_TOKENS_OF_BATCH] = own.tokens,
         [WITH_EMPTY_SEQUENCES] = all.sequences * t->len[s],
         [WITH_EMPTY_BATCHES] = all.given * own.tokens,
+        [BY_RUNS] = all.runs * own.tokens,
         [BY_ONE] = 1,
         [BY_SEQUENCES_OF_BATCH] = own.filled * t->len[s],
         [BY_BATCHES_AND_LENGTH] = all.batches * t->len[s],
@@ -90,7 +93,8 @@ static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, do
 static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
 {
     counts all = count(t, -1);
-    double g[WEIGHTS], g_first[WEIGHTS], cells = 0, tokens = 0, last = 1, first = 1;
+    double g[WEIGHTS], g_first[WEIGHTS], cells = 0, tokens = 0, last = 1, first = 1,
+                                         some = 0;
     memset(wrong, 0, MISTAKES * sizeof *wrong);
     for (int i = 0; i < t->batches; i++) {
         double own = sum_gradient(t, i, g);
@@ -98,6 +102,7 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
         if (i == 0)
             memcpy(g_first, g, sizeof g_first), first = own;
         cells += c.sequences * c.longest, tokens += own, last = own;
+        some += all_zero(g, WEIGHTS) ? 0 : own;
         for (int k = 0; k < WEIGHTS; k++) {
             wrong[SUM_OF_MEANS][k] += own ? g[k] / own : 0;
             wrong[A_SUM][k] += g[k], wrong[LAST_ONLY][k] = g[k] / all.tokens;
@@ -121,6 +126,7 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
         wrong[SUM_BY_TOKENS_AND_BATCHES][k] = sum / all.tokens / t->batches;
         wrong[SUM_BY_TOKENS_TWICE][k] = sum / all.tokens / all.tokens;
         wrong[FIRST_ALWAYS][k] /= first * t->batches;
+        wrong[ZERO_LEFT_OUT][k] = some ? sum / some : 0;
         wrong[PER_CELL][k] = sum / cells, wrong[LAST_TOKENS][k] = last ? sum / last : 0;
     }
 }
@@ -228,6 +234,10 @@ void check(void)
         t[i] = (task){ .n = n[i], .batches = of[i], .len = lens[i], .batch = batch[i] };
         task_fill(&t[i], n[i] > 1 ? 1 + dice_below(2) : 0);
     }
+    for (int s = 0, k = 0; s < t[2].n; s++) /* batch 1 has the loss 0 */
+        for (int j = 0; j < t[2].len[s]; j++, k++)
+            if (t[2].batch[s] == 1)
+                t[2].y[k] = .5 * t[2].x[k * INPUTS] + .5 * t[2].x[k * INPUTS + 1] + .5;
     dealt(&t[GIVEN], random_len[0], random_batch[0], 24, 9, 10, 0);
     dealt(&t[GIVEN + 1], random_len[1], random_batch[1], 17, 12, 6, 300);
     dealt(&t[GIVEN + 2], random_len[2], random_batch[2], MOST_SEQUENCES, 50, 7, 0);

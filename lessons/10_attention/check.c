@@ -190,7 +190,7 @@ static void check_far_apart(void)
         hint("with scores 0, 800, -800, and -800, -1600 in the next sequence, the "
              "weight of %s is %s, not %s: subtract the sequence's largest score, not "
              "its first one, its mean or a constant",
-             digits(score[k]), digits(weight[k]), digits(want[k]));
+             digits(score[k]), BOTH(weight[k], want[k]));
 }
 
 static void check_attend(const int *len, int n, int width)

@@ -46,6 +46,9 @@ static void clip_with(mistake m, const double *x, double most, double *out)
 static void diagnose_factor(const double *x, double most, const double *got)
 {
     double norm = norm_of(x, NUMBERS), sum = 0, largest = 0, wrong[MOST_NUMBERS];
+    int begin = 0; /* the numbers before the first empty array */
+    for (int k = 0; k < ARRAYS && size[k]; k++)
+        begin += size[k];
     for (int k = 0; k < NUMBERS; k++)
         sum += fabs(x[k]), largest = fmax(largest, fabs(x[k]));
     const known_mistake known[] = {
@@ -59,6 +62,8 @@ static void diagnose_factor(const double *x, double most, const double *got)
           "the numbers are multiplied by the norm: multiply by most / norm" },
         { norm / most, "the factor is norm / most: it is most / norm" },
         { 1 / norm, "the norm becomes 1: it must become most" },
+        { most / norm_of(x, begin), "the norm leaves out all arrays after an empty "
+                                    "one: go on after an array of size 0" },
     };
     if (all_zero(got, NUMBERS))
         hint("clip sets the numbers to 0: multiply them by most / norm");
@@ -108,8 +113,8 @@ static void diagnose(const double *x, double most, const double *got)
                  ARRAYS);
     hint("after clip the norm is %s and the cosine to the gradient %s; expected: a "
          "norm of %s and a cosine of 1",
-         digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
-         digits(fmin(norm, most)));
+         digits_unlike(norm_of(got, NUMBERS), fmin(norm, most)), digits(cosine(x, got)),
+         digits_unlike(fmin(norm, most), norm_of(got, NUMBERS)));
 }
 
 /* Checks a random gradient with a norm near `length`, in n arrays. */
@@ -176,11 +181,11 @@ static void check_rows(const double *b, const double *c, const double *b0,
             continue;
         if (is(sum, 2 * value))
             hint("both biases are set to the value: their sum is %s, not %s",
-                 digits(sum), digits(value));
+                 BOTH(sum, value));
         if (is(sum, value + c0[k]))
             hint("bias_hh_l0 keeps its initial values in the rows of f: the sum is %s, "
                  "not %s",
-                 digits(sum), digits(value));
+                 BOTH(sum, value));
         if (is(sum, own) || is(sum, own + c0[k]))
             hint("the value is added to the initial bias: replace it");
         if (k > H && b[k] == b0[k])

@@ -45,7 +45,7 @@ double update(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
     return 0;               /* which three calls, in which order? */
 #else
     weft_backward(loss);
-    double norm = weft_item(weft_clip_grad_norm(m, most, 0));
+    double norm = weft_item(weft_clip_grad_norm(m, most, 2));
     weft_optim_step(o);
     return norm;
 #endif

@@ -4,10 +4,9 @@
 #include "common/mistakes.h"
 #include "given.h"
 
-enum { MOST_UNITS = 6, MOST_N = 5, MOST_LEN = 7, MOST_ROWS = MOST_N * MOST_LEN };
+enum { MOST_UNITS = 9, MOST_N = 5, MOST_LEN = 7, MOST_ROWS = MOST_N * MOST_LEN };
 enum { NUMBERS = MOST_ROWS * MOST_UNITS, STATES = MOST_N * MOST_UNITS };
-/* The batch under test. Arrays are longer than needed, and wrong answers read the rest.
- */
+/* The batch under test. Arrays are longer than needed: wrong answers read the rest. */
 static int n, H, len[MOST_N], rows;
 static double s[2 * NUMBERS], v[2 * MOST_UNITS], first[STATES], dy[NUMBERS],
     dlast[STATES], h0[2 * MOST_UNITS];
@@ -123,7 +122,7 @@ static void first_wrong(const char *what, const double *mine, const double *righ
         return;
     hint_of_float(what, mine, right, count);
     hint("%s right up to %s, which is %s instead of %s", what, place(layout, k),
-         digits(mine[k]), digits(right[k]));
+         BOTH(mine[k], right[k]));
 }
 
 static void check_forward(void)
@@ -136,6 +135,11 @@ static void check_forward(void)
     if (all_zero(to, H))
         hint("forward leaves the state at zero: compute f, then h'");
     hint_of_mistakes(to, H, 1e-12, hints, F_EXCHANGED, F_UNIT_0, forward_with);
+    int j = first_off(to, right, H, 1e-12);
+    double sum = s[H + j] + v[j] * h0[j];
+    if (fabs(sum) > 3 && to[j] == (sum > 0 ? h0 : s)[j])
+        hint("forward: f is %d for a sum of %s: compute the sigmoid for large sums too",
+             sum > 0, digits(sum));
     first_wrong("forward: the states are", to, right, STEP);
 }
 
@@ -155,6 +159,11 @@ static void check_backward(void)
     if (all_zero(ds, 2 * H) && all_zero(dh, H))
         hint("forward is right; backward leaves all gradients at zero");
     hint_of_mistakes(by, 4 * H, 1e-12, hints, B_NO_SLOPE, B_HALVES, backward_with);
+    for (int k = 0; k < 4 * H; k++)
+        if (isnan(by[k]) && s[k % H] == h0[k % H])
+            hint("backward gives NaN if h and n are equal, here %s: compute f from its "
+                 "sum, not as a quotient",
+                 digits(h0[k % H]));
     first_wrong("backward: the gradients by n and p are", by, right, STEP | SUMS);
     first_wrong("backward: ds is right, and dv is", by + 2 * H, right + 2 * H, STEP);
     first_wrong("backward: ds and dv are right, and dh is", by + 3 * H, right + 3 * H,
@@ -244,8 +253,11 @@ static void run_with(int mistake, double *y)
 /* Starts the gradient of the state that sequence k ends with. */
 static void begin_back(int mistake, int k, bool is_first, double *dh)
 {
+    int row = mistake == RB_FILLED ? 0 : k;
+    for (int i = 0; mistake == RB_FILLED && i < k; i++)
+        row += len[i] > 0;
     for (int j = 0; j < H; j++) {
-        double direct = dlast[k * H + j];
+        double direct = dlast[row * H + j];
         if (mistake == RB_LAST_ALL || mistake == RB_NO_LAST)
             dh[j] = 0;
         else if (mistake == RB_CROSS_ON || mistake == RB_CROSS_ADDS)
@@ -421,7 +433,9 @@ static void check_batch(int sequences, int units, bool ends)
     DICE_FILL(s), DICE_FILL(v), DICE_FILL(first), DICE_FILL(dy), DICE_FILL(dlast),
         DICE_FILL(h0);
     for (int k = 0; k < rows * 2 * H && n % 2 == 0; k++)
-        s[k] *= 4;
+        s[k] *= n % 4 ? 4 : 30;
+    if (n % 2 == 0)
+        s[0] = h0[0] = first[0] = 0; /* as at the beginning of a text */
     const batch b = { n, H, len, s, v, first };
     check_forward(), check_backward();
     by_weft(reference, &expected);

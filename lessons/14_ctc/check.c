@@ -4,7 +4,7 @@
 #include "common/mistakes.h"
 #include "lesson.h"
 
-enum { MOST_STEPS = 700, MOST_CLASSES = 5, MOST_LABELS = 40 };
+enum { MOST_STEPS = 700, MOST_CLASSES = 5, MOST_LABELS = 160 };
 enum { CASES = 60, LONG_CASES = 6 };
 typedef struct {
     int steps, classes, n, labels[MOST_LABELS];
@@ -39,23 +39,22 @@ static int collapse_with(int way, int steps, const int *path, int *out)
 
 static void check_collapse(void)
 {
-    int like[MISTAKES] = { 0 }, bad = -1;
+    int like[MISTAKES] = { 0 }, labels = 0;
+    bool bad = false;
     for (int i = 0; i < CASES; i++) {
         int steps = i % 12, path[12], out[12], want[12];
-        for (int t = 0; t < steps; t++)
-            path[t] = dice_below(i % 3 ? 3 : 2);
         for (int t = 0; t < 12; t++)
-            out[t] = OLD;
+            path[t] = t < steps ? dice_below(i % 3 ? 3 : 2) : OLD, out[t] = OLD;
         int n = collapse(steps, path, out);
+        labels += n;
         for (int way = RIGHT; way <= C_ONCE; way++) {
             int right = collapse_with(way, steps, path, want);
             bool same =
                 n == right && same_ints(out, want, way == C_BLANKS_COUNTED ? 0 : n);
             like[way] += same;
-            if (way == RIGHT && !same && bad < 0)
-                bad = n;
+            bad |= way == RIGHT && !same;
         }
-        for (int t = n; bad < 0 && t < steps; t++)
+        for (int t = n; !bad && t < steps; t++)
             if (out[t] != OLD)
                 hint("collapse writes to out[%d], though it returns %d labels", t, n);
     }
@@ -64,7 +63,7 @@ static void check_collapse(void)
     for (int way = C_BLANKS_FIRST; way <= C_ONCE; way++)
         if (like[way] == CASES)
             hint("%s", hints[way]);
-    if (!bad)
+    if (!labels)
         hint("collapse finds no label in a path that has one: write the classes that "
              "begin a label to out, and count them");
     hint("collapse is wrong for %d of %d random paths: merge equal neighbours first, "
@@ -73,8 +72,7 @@ static void check_collapse(void)
 }
 
 /* ---- all paths ---- */
-/* Tries each path. Returns the sum of those that collapse to the labels, or the best.
- */
+/* Tries each path. Returns the sum or the best of those that collapse to the labels. */
 static reply try_all(const question *q, bool best)
 {
     reply all = { .p = best ? -INFINITY : 0 };
@@ -230,7 +228,7 @@ static void ask(question *q, int i, bool is_long)
 {
     *q = (question){ .steps = is_long ? 100 * (i + 2) : i % 7,
                      .classes = is_long ? MOST_CLASSES : 2 + i % 3,
-                     .n = is_long ? 8 * i : i % 5 };
+                     .n = is_long ? 8 * i + (i == 5 ? 110 : 0) : i / 2 % 5 };
     if (!is_long && q->n > q->steps)
         q->n = i % 4 ? q->steps : q->n; /* sometimes there is no path */
     for (int k = 0; k < q->n; k++)
@@ -239,7 +237,7 @@ static void ask(question *q, int i, bool is_long)
     for (int t = 0; t < q->steps; t++) {
         double *row = q->score + t * q->classes, sum = 0;
         for (int k = 0; k < q->classes; k++)
-            sum += exp(row[k] = 2 * dice());
+            sum += exp(row[k] = (is_long && i > 3 ? 300 : 2) * dice());
         for (int k = 0; k < q->classes; k++)
             row[k] -= log(sum);
         if (!is_long && i % 4 == 3 && dice_below(3) == 0)
@@ -253,8 +251,8 @@ static const char *labels_of(const question *q)
 {
     static char text[4 * MOST_LABELS];
     int size = 0;
-    snprintf(text, sizeof text, " none");
-    for (int k = 0; k < q->n; k++)
+    snprintf(text, sizeof text, q->n ? " (%d of them)" : " none", q->n);
+    for (int k = 0; k < q->n && q->n < 10; k++)
         size += snprintf(text + size, sizeof text - (size_t)size, " %d", q->labels[k]);
     return text;
 }
@@ -265,7 +263,7 @@ static void hint_of_case(const question *q, const char *name, double got, double
         hint("%s is NaN with %d steps and labels%s: if both of two logarithms are "
              "-INFINITY, their difference is NaN. Their sum is then -INFINITY",
              name, q->steps, labels_of(q));
-    if (want == -INFINITY && got < -1e6)
+    if (want == -INFINITY && got < -1e3)
         hint("%s is %s for labels without a path: the logarithm of 0 is -INFINITY, not "
              "a large number below 0",
              name, digits(got));
@@ -274,13 +272,18 @@ static void hint_of_case(const question *q, const char *name, double got, double
              "-INFINITY",
              name, digits(got), q->steps, labels_of(q));
     if (q->steps > 50)
-        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. "
-             "Add probabilities in logarithms, with the larger one taken out, as in "
-             "lesson 10",
-             q->steps, q->n, name, digits(got), digits(want));
+        hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. %s",
+             q->steps, q->n, name, BOTH(got, want),
+             is_near(got, want, 1e-3) ? "Small parts of a sum count too" :
+                                        "Add probabilities in logarithms, with the "
+                                        "larger one taken out, as in lesson 10");
     if (same((float)got, (float)want) || fabs(got - want) < 1e-5 * (1 + fabs(want)))
         hint("%s is right to about six digits, not to ten: use double, log and exp",
              name);
+    if (got == -INFINITY && q->steps < 2 * q->n - 1)
+        hint("%s is -INFINITY for labels%s in %d steps, but paths that collapse to "
+             "them: %d. Only equal neighbours need a blank between them",
+             name, labels_of(q), q->steps, try_all(q, false).n);
     hint("with %d steps, %d classes and labels%s, %s is %s, not %s; number of paths "
          "that collapse to the labels: %d",
          q->steps, q->classes, labels_of(q), name, BOTH(got, want),
@@ -345,6 +348,10 @@ static void hint_of_path(const question *q, const reply *got, const reply *want)
              "write a class for each step",
              t);
     int n = collapse_with(RIGHT, q->steps, got->path, out);
+    if (q->steps > 50)
+        hint("with %d steps and %d labels, path[%d] is %d, not %d: short cases are "
+             "right. Do your arrays and their types suffice for %d states?",
+             q->steps, q->n, t, got->path[t], want->path[t], 2 * q->n + 1);
     if (n != q->n || !same_ints(out, q->labels, n))
         hint("the path does not collapse to the labels%s: with %d steps, path[%d] is "
              "%d, not %d",

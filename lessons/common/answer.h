@@ -11,6 +11,8 @@
 
 /* Returns whether this process has the answer. */
 bool answer_here(void);
+/* Returns whether a call has changed a variable of the answer that is static or global and begins as 0. */
+bool answer_keeps(void);
 /* Returns the student's function of this name; NULL in the process without the answer. */
 void *answer_function(const char *name);
 

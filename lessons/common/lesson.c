@@ -40,17 +40,19 @@ _Noreturn void hint(const char *format, ...)
     char text[512];
     va_list list;
     va_start(list, format);
+    const char *also = "";
     int n = snprintf(text, sizeof text, "hint: ");
     vsnprintf(text + n, sizeof text - (size_t)n, format, list);
     va_end(list);
     answer_name(name_of(format, text));
+    if (answer_keeps())
+        also = "; a static or global variable keeps a value from one call to the next: do results "
+               "depend on earlier calls?";
     for (int k = 0; k < PATTERNS; k++)
-        if (strstr(text, patterns[k])) {
-            n = (int)strlen(text);
-            snprintf(text + n, sizeof text - (size_t)n,
-                     "; this number is in memory that was never written");
-            break;
-        }
+        if (strstr(text, patterns[k]))
+            also = "; this number is in memory that was never written";
+    n = (int)strlen(text);
+    snprintf(text + n, sizeof text - (size_t)n, "%s", also);
     answer_verdict(text);
 }
 
@@ -106,10 +108,13 @@ void hint_of_mistakes(const double *got, int n, double tolerance, const char *co
 
 void hint_of_float(const char *what, const double *got, const double *want, int n)
 {
+    int exact = 0;
     for (int k = 0; k < n; k++)
         if (got[k] == 0 && fabs(want[k]) > 1e-30)
             return; /* a float would not be 0 */
-    if (!near(got, want, n, 1e-12) && near(got, want, n, 1e-5))
+        else
+            exact += is(got[k], want[k]);
+    if (2 * exact < n && near(got, want, n, 1e-5)) /* a float rounds most numbers */
         hint("%s right to about six digits, not to twelve: use double instead of float", what);
 }
 
