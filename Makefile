@@ -90,11 +90,10 @@ $(B)/weft: $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libwe
 
 #: Run
 #:   demo                       an encoder-decoder learns to pronounce English (docs/g2p.md); DEMO_FLAGS= DICT=file
-#:   g2p-best                   three larger models pronounce together, half an hour; DICT= SEEDS="1 2 3"
 #:   forecast                   a model predicts a magnet's field from its current; FORECAST_FLAGS="--model tft"
 #:   slow_pack                  padded and packed training side by side; SLOW_PACK_FLAGS=
 # The library searches for libweft_cuda.so in its own folder. These programs contain the archive, so they need the path.
-bench demo g2p-best forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
+bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
 DICT ?= $(BUILD)/data/cmudict.out
 $(BUILD)/data/cmudict.out: ; @sh tests/deps.sh dictionary $@
 demo: $(B)/examples/g2p $(DICT)
@@ -102,16 +101,6 @@ demo: $(B)/examples/g2p $(DICT)
 	@mkdir -p $(B)/demo
 	$< --data $(DICT) --out $(B)/demo/g2p.h5 \
 	    --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
-SEEDS ?= 1 2 3
-g2p-best: $(B)/examples/g2p $(DICT)
-	rm -rf $(B)/best
-	@mkdir -p $(B)/best
-	for seed in $(SEEDS); do \
-	    $< --data $(DICT) --out $(B)/best/$$seed.h5 --seed $$seed --hidden 192 --embed 48 --epochs 10 \
-	        --lr 0.002 --dropout 0.06 --beam 1 || exit 1; \
-	done
-	$< --test $(B)/best/$(firstword $(SEEDS)).h5 --data $(DICT) --said $(B)/best/said.txt \
-	    $(if $(word 2,$(SEEDS)),--with $(subst $(eval ) ,$(comma),$(patsubst %,$(B)/best/%.h5,$(wordlist 2,99,$(SEEDS)))))
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
@@ -153,7 +142,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything objects demo g2p-best forecast slow_pack install uninstall clean deps deps-test help
+.PHONY: all everything objects demo forecast slow_pack install uninstall clean deps deps-test help
 .PRECIOUS: $(B)/%.o
 .DELETE_ON_ERROR:
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c))

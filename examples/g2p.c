@@ -5,19 +5,16 @@
  *     g2p --test FILE                 prints the error on the test words
  *     g2p --say FILE WORD...          prints the phones of words
  *
- * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters. An LSTM that starts from
- * its last states writes phones, and each phone attends to all letters. A second such LSTM writes them from
- * the last to the first. Both propose pronunciations by beam search, and the proposal with the highest
- * probability under both together is the result (Liu et al. 2016). FILE holds weights, settings, phones,
- * the words of the test, and the state of the training. So a run that was killed and resumed ends with the
- * same bytes as one that was not. After kill -9 the log repeats the points since the last save of FILE. The
- * seconds of a resumed run count its last process only. */
+ * The model is in common/pronouncer.c. FILE holds weights, settings, phones, the words of the test, and the
+ * state of the training. So a run that was killed and resumed ends with the same bytes as one that was not.
+ * After kill -9 the log repeats the points since the last save of FILE. The seconds of a resumed run count
+ * its last process only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
-#include "common/dictionary.h"
+#include "common/pronouncer.h"
 #include "common/training.h"
 
 const char program[] = "g2p";
@@ -25,8 +22,9 @@ const char program[] = "g2p";
 /* ---- options ---- */
 typedef struct {
     training_settings train;
-    int64_t hidden, embed, layers, decoders, decoder_layers, pool, words;
-    double dropout, smoothing;
+    model_opts model;
+    int64_t pool, words;
+    double smoothing;
 } settings;
 enum { SETTINGS = 18 };
 typedef struct {
@@ -39,12 +37,12 @@ typedef struct {
 } options;
 
 static const option all_options[] = {
-    SETTING("hidden", WHOLE, hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
-    SETTING("embed", WHOLE, embed, 32, 1, 4096, "width of the vectors of letters and phones"),
-    SETTING("layers", WHOLE, layers, 2, 1, 8, "layers of the encoder"),
-    SETTING("decoders", WHOLE, decoders, 2, 1, 2,
+    SETTING("hidden", WHOLE, model.hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
+    SETTING("embed", WHOLE, model.embed, 32, 1, 4096, "width of the vectors of letters and phones"),
+    SETTING("layers", WHOLE, model.layers, 2, 1, 8, "layers of the encoder"),
+    SETTING("decoders", WHOLE, model.decoders, 2, 1, 2,
             "decoders; the second writes from the last phone to the first"),
-    SETTING("decoder-layers", WHOLE, decoder_layers, 1, 1, 8, "layers of the decoder"),
+    SETTING("decoder-layers", WHOLE, model.decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
             "parts of an update; fixes the result for any number of ranks; 0: one per rank"),
@@ -54,7 +52,7 @@ static const option all_options[] = {
     SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of all random numbers"),
     SETTING("words", WHOLE, words, 0, 0, 1e9, "number of words to take from the dictionary, about; 0: all"),
     SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate after warm-up; falls to 0 on a cosine"),
-    SETTING("dropout", REAL, dropout, 0.03, 0, 0.95, "probability of dropout"),
+    SETTING("dropout", REAL, model.dropout, 0.03, 0, 0.95, "probability of dropout"),
     SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "smoothing of the labels"),
     SETTING("decay", REAL, train.decay, 0, 0, 10, "weight decay (AdamW)"),
     SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "limit of the gradient's norm"),
@@ -94,324 +92,6 @@ static options command_line(int argc, char **argv)
     if (o.say && !o.count)
         quit(2, "--say: found no words; expected WORD..");
     return o;
-}
-
-/* ---- the model ---- */
-/* LIMIT: largest number of phones of a decoded word */
-enum { LIMIT = 32, DECODERS = 2 };
-
-typedef struct {
-    weft_embedding *phones;
-    weft_rnn *rnn;
-    weft_linear *bridge_h, *bridge_c, *combine, *output;
-    weft_attention_layer *attention;
-    weft_dropout_layer *drop_phones, *drop_output;
-    int64_t hidden, layers;
-} decoder;
-typedef struct model {
-    weft *w;
-    weft_module *all;
-    weft_embedding *letters;
-    weft_rnn *encoder;
-    weft_dropout_layer *drop_letters;
-    decoder decoder[DECODERS];
-    int decoders;
-    weft_ema *average;                           /* NULL: none */
-    weft_parallel *ranks;                        /* they share the evaluation */
-    struct model *next;                          /* NULL, or another model that pronounces with this one */
-} model;
-typedef struct {
-    weft_tensor *memory;
-    weft_state last;
-} encoded;
-
-static decoder decoder_new(weft_module *parent, const char *name, const settings *s, int classes)
-{
-    weft_module *m = weft_submodule_new(parent, name);
-    int64_t h = s->hidden, e = s->embed, layers = s->decoder_layers;
-    weft_rnn_opts writes = { e, h, .layers = (int)layers, .dropout = s->dropout };
-    weft_linear_opts bridge = { .in = 2 * h, .out = layers * h };
-    weft_attention_layer_opts looks = { .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h };
-    weft_dropout_opts drop = { .p = s->dropout };
-    return (decoder){
-        .phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = classes, .columns = e }),
-        .rnn = weft_lstm_new(m, "rnn", &writes),
-        .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
-        .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
-        .attention = weft_attention_new(m, "attention", &looks),
-        .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
-        .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
-        .drop_phones = weft_dropout_new(m, "drop_phones", &drop),
-        .drop_output = weft_dropout_new(m, "drop_output", &drop),
-        .hidden = h,
-        .layers = layers,
-    };
-}
-
-static model model_new(weft *w, const settings *s, int classes)
-{
-    static const char *const names[DECODERS] = { "forward", "backward" };
-    weft_module *m = weft_module_new(w, "g2p");
-    int64_t e = s->embed;
-    weft_rnn_opts reads = { e, s->hidden, .layers = (int)s->layers, .bidirectional = true,
-                            .dropout = s->dropout };
-    model it = {
-        .w = w,
-        .all = m,
-        .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
-        .encoder = weft_lstm_new(m, "encoder", &reads),
-        .drop_letters = weft_dropout_new(m, "drop_letters", &(weft_dropout_opts){ .p = s->dropout }),
-        .decoders = (int)s->decoders,
-    };
-    for (int k = 0; k < it.decoders; k++)
-        it.decoder[k] = decoder_new(m, names[k], s, classes);
-    it.average = s->train.average > 0 ? weft_ema_new(m, s->train.average) : NULL;
-    it.ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->train.shards });
-    return it;
-}
-
-/* Exchanges the weights of all models with their averages. */
-static void swap_averages(const model *m)
-{
-    for (; m; m = m->next)
-        weft_ema_swap(m->average);
-}
-
-/* ---- a batch ---- */
-typedef struct {
-    int64_t n;
-    int32_t *letters, *read;                     /* tokens end to end; length of each word */
-    int32_t *before[DECODERS], *after[DECODERS], *write; /* inputs and targets of the decoders */
-    int64_t letter_count, phone_count;
-} batch;
-
-static batch batch_new(size_t n, size_t longest_word, size_t most_phones)
-{
-    batch b = { .letters = memory(n * longest_word, sizeof *b.letters),
-                .read = memory(n, sizeof *b.read),
-                .write = memory(n, sizeof *b.write) };
-    for (int k = 0; k < DECODERS; k++) {
-        b.before[k] = memory(n * (most_phones + 1), sizeof(int32_t));
-        b.after[k] = memory(n * (most_phones + 1), sizeof(int32_t));
-    }
-    return b;
-}
-
-static void batch_free(batch *b)
-{
-    free(b->letters);
-    free(b->read);
-    free(b->write);
-    for (int k = 0; k < DECODERS; k++) {
-        free(b->before[k]);
-        free(b->after[k]);
-    }
-}
-
-static void batch_empty(batch *b)
-{
-    b->n = b->letter_count = b->phone_count = 0;
-}
-
-/* Adds a word's letters, and its n phones in both orders with a mark before the first and after the last. */
-static void batch_add(batch *b, const char *word, const int32_t *phones, int32_t n)
-{
-    b->read[b->n] = (int32_t)strlen(word);
-    b->write[b->n++] = n + 1;
-    for (; *word; word++)
-        b->letters[b->letter_count++] = *word - 'a';
-    for (int k = 0; k < DECODERS; k++) {
-        int32_t *before = b->before[k] + b->phone_count, *after = b->after[k] + b->phone_count;
-        before[0] = after[n] = MARK;
-        for (int32_t i = 0; i < n; i++)
-            before[i + 1] = after[i] = phones[k == 0 ? i : n - 1 - i];
-    }
-    b->phone_count += n + 1;
-}
-
-/* Maps the encoder's last states [2 L, n, H] to the decoder's first [D, n, H], from both directions of the
- * top layer. */
-static weft_tensor *bridge(const decoder *d, weft_linear *l, weft_tensor *last)
-{
-    int64_t n = weft_size(last, 1);
-    weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1); /* [n, 2, H] */
-    weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * d->hidden))));
-    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, d->layers, d->hidden)), 0, 1);
-}
-
-static weft_state first_state(const decoder *d, const encoded *e)
-{
-    return (weft_state){ bridge(d, d->bridge_h, e->last.h), bridge(d, d->bridge_c, e->last.c) };
-}
-
-static encoded encode(const model *m, const batch *b)
-{
-    weft_tensor *letters = weft_ragged_ints(m->w, b->letters, &(weft_lengths){ .n = b->n, .len = b->read });
-    weft_tensor *x = weft_dropout_run(m->drop_letters, weft_embedding_run(m->letters, letters));
-    weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
-    return (encoded){ out.y, out.last };
-}
-
-/* Returns logits [N, classes] from the decoder's output y [N, H] and its attended memory. */
-static weft_tensor *scores(const decoder *d, weft_tensor *y, weft_tensor *seen)
-{
-    weft_tensor *both = weft_tanh(weft_linear_run(d->combine, weft_concat(WEFT_LIST(y, seen), 1)));
-    return weft_linear_run(d->output, weft_dropout_run(d->drop_output, both));
-}
-
-/* Returns decoder k's logits [N, classes] of whole pronunciations with teacher forcing, and the targets [N]
- * in *right. map: NULL, or receives the attention's weights, as from weft_attention_run. */
-static weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, weft_tensor **right,
-                           weft_tensor **map)
-{
-    const decoder *d = &m->decoder[k];
-    weft_lengths write = { .n = b->n, .len = b->write };
-    *right = weft_ragged_ints(m->w, b->after[k], &write);
-    weft_tensor *before = weft_ragged_ints(m->w, b->before[k], &write);
-    weft_tensor *x = weft_dropout_run(d->drop_phones, weft_embedding_run(d->phones, before));
-    weft_tensor *y = weft_rnn_run(d->rnn, x, first_state(d, e)).y;
-    return scores(d, y, weft_attention_run(d->attention, y, e->memory, WEFT_ALL_KEYS, map));
-}
-
-/* ---- writing phones, one at a time ---- */
-typedef struct {
-    const decoder *d;
-    weft_attention_memory memory;
-} writer;
-
-static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
-{
-    const writer *it = user;
-    const decoder *d = it->d;
-    weft_rnn_out out = weft_rnn_step(d->rnn, weft_embedding_run(d->phones, rows->tokens), rows->state);
-    rows->state = out.last;
-    weft_tensor *y = weft_decode_ragged(rows, out.y);
-    weft_tensor *seen = weft_attention_query(d->attention, y, it->memory, WEFT_ALL_KEYS, NULL);
-    return scores(d, out.y, weft_plain(seen));
-}
-
-static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_t n, int64_t limit,
-                                 int64_t beam)
-{
-    const decoder *d = &m->decoder[k];
-    weft_decode_opts opts = { .begin = MARK, .end = MARK, .has_begin = true, .has_end = true,
-                              .limit = limit, .beams = (int)beam, .best = (int)beam,
-                              .length_penalty = beam > 1 };
-    writer it = { d, weft_attention_project(d->attention, e->memory) };
-    return weft_decode(m->w, n, first_state(d, e), next_phones, &it, &opts);
-}
-
-/* ---- choosing among the decoders' proposals ---- */
-enum { MODELS = 8 };
-typedef struct {
-    const int32_t *phones;
-    int32_t n;
-    double score;
-} proposal;
-typedef struct {
-    int64_t words, most;                         /* most: proposals of a word */
-    proposal *of;                                /* [words, most], each once */
-    int64_t *count, total;                       /* [words] and their sum */
-} proposals;
-
-static void reverse(int32_t *x, int32_t n)
-{
-    for (int32_t i = 0; i < n / 2; i++) {
-        int32_t first = x[i];
-        x[i] = x[n - 1 - i];
-        x[n - 1 - i] = first;
-    }
-}
-
-/* Adds the pronunciations that decoder k wrote. Those of the second decoder get the usual order. */
-static void propose(proposals *p, const weft_decoded *said, int k)
-{
-    for (int64_t i = 0; i < p->words * said->best; i++) {
-        int64_t word = i / said->best;
-        int32_t n = said->len[i], *phones = said->tokens + i * said->limit;
-        proposal *list = p->of + word * p->most;
-        if (k == 1)
-            reverse(phones, n);
-        bool known = n < 0;
-        for (int64_t j = 0; j < p->count[word] && !known; j++)
-            known = list[j].n == n && !memcmp(list[j].phones, phones, (size_t)n * sizeof *phones);
-        if (!known) {
-            list[p->count[word]++] = (proposal){ phones, n, 0 };
-            p->total++;
-        }
-    }
-}
-
-/* Adds the log probabilities under all decoders of a model to the proposals' scores. */
-static void add_scores(const model *m, proposals *p, const char *const *words, size_t longest, int64_t limit)
-{
-    batch b = batch_new((size_t)p->total, longest, (size_t)limit);
-    for (int64_t i = 0; i < p->words; i++)
-        for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; it < end; it++)
-            batch_add(&b, words[i], it->phones, it->n);
-    encoded e = encode(m, &b);
-    for (int k = 0; k < m->decoders; k++) {
-        weft_tensor *right, *guess = logits(m, k, &e, &b, &right, NULL);
-        weft_tensor *log_p = weft_gather(weft_log_softmax(guess, 1, NULL), right);
-        double *sums = numbers_of(weft_pool(log_p, WEFT_POOL_SUM)), *next = sums;
-        for (int64_t i = 0; i < p->words; i++)
-            for (int64_t j = 0; j < p->count[i]; j++)
-                p->of[i * p->most + j].score += *next++;
-        free(sums);
-    }
-    batch_free(&b);
-}
-
-/* Puts the best proposal of each word to its first place in `said`, where it has room. */
-static void choose(const proposals *p, weft_decoded *said)
-{
-    for (int64_t i = 0; i < p->words; i++) {
-        const proposal *list = p->of + i * p->most, *best = list;
-        for (int64_t j = 1; j < p->count[i]; j++)
-            if (list[j].score > best->score)
-                best = &list[j];
-        memmove(said->tokens + i * said->best * said->limit, best->phones, (size_t)best->n * sizeof(int32_t));
-        said->len[i * said->best] = best->n;
-    }
-}
-
-/* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models
- * propose and choose; beam 1: the first decoder of the first model alone writes the most probable phones. The
- * caller ends the result by weft_decoded_free and weft_clear. */
-static weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int64_t limit, int64_t beam)
-{
-    weft_decoded said[MODELS * DECODERS] = { 0 };
-    int count = 0;
-    size_t longest = 0;
-    for (int64_t i = 0; i < n; i++)
-        longest = strlen(words[i]) > longest ? strlen(words[i]) : longest;
-    batch b = batch_new((size_t)n, longest, 0);
-    for (int64_t i = 0; i < n; i++)
-        batch_add(&b, words[i], NULL, 0);
-    proposals p = { .words = n, .most = MODELS * DECODERS * beam };
-    p.of = memory((size_t)(n * p.most), sizeof *p.of);
-    p.count = memory((size_t)n, sizeof *p.count);
-    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        for (const model *it = m; it && (beam > 1 || !count); it = it->next) {
-            encoded e = encode(it, &b);
-            for (int k = 0; k < (beam > 1 ? it->decoders : 1); k++) {
-                said[count] = write_phones(it, k, &e, n, limit, beam);
-                check_context(m->w, "%s", "");
-                propose(&p, &said[count++], k);
-            }
-        }
-        for (const model *it = m; it && count > 1; it = it->next)
-            add_scores(it, &p, words, longest, limit);
-    }
-    check_context(m->w, "%s", "");
-    if (count > 1)
-        choose(&p, said);
-    for (int k = 1; k < count; k++)
-        weft_decoded_free(&said[k]);
-    free(p.of);
-    free(p.count);
-    batch_free(&b);
-    return said[0];
 }
 
 /* ---- evaluation ---- */
@@ -733,7 +413,7 @@ static model *load_model(options *o, const bool *given, const char *path, weft *
     free(names);
     w = w ? w : open_context(o->run.device, o->set.train.seed, o->run.threads);
     model *m = memory(1, sizeof *m);
-    *m = model_new(w, &o->set, phones->n);
+    *m = model_new(w, &o->set.model, &o->set.train, phones->n);
     check_context(w, "%s", "");
     check_file(weft_load(path, m->all, NULL, NULL, 0));
     return m;
@@ -829,7 +509,8 @@ static void begin(run *r)
     phones_text(&r->d.phones, r->phones);
     r->test = test_text(&r->d);
     r->dev = words_of(&r->d, DEV, &r->devs);
-    r->m = model_new(open_context(r->o.run.device, s->train.seed, r->o.run.threads), s, r->d.phones.n);
+    weft *w = open_context(r->o.run.device, s->train.seed, r->o.run.threads);
+    r->m = model_new(w, &s->model, &s->train, r->d.phones.n);
     *t = (training){ .table = &table, .options = &r->o, .run = &r->o.run, .set = &s->train, .user = r,
                      .loss_of = loss_of, .after_update = after_update, .after_epoch = after_epoch,
                      .w = r->m.w, .all = r->m.all, .trained = r->m.all, .average = r->m.average,

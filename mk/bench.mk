@@ -3,6 +3,7 @@
 #:   bench                      compares with PyTorch on the same work, if installed; BENCH_FLAGS=
 #:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
 #:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
+#:   g2p-best                   three larger models pronounce together, half an hour; DICT= SEEDS="1 2 3"
 #:   classify                   compares networks and DTW on time series; CLASSIFY_FLAGS= AEON=folder
 #:   tagger                     compares softmax, CRF and crfsuite on the stress of words; TAGGER_FLAGS= CRFSUITE=folder
 #:   bench-stream               measures calls with one token, and onnxruntime from PyPI
@@ -47,6 +48,16 @@ $(AEON)/data: ; @sh tests/deps.sh aeon $(AEON)
 classify: $(B)/examples/classify $(AEON)/data
 	$< --published $(AEON)/accuracy $(CLASSIFY_FLAGS) $(AEON)/data JapaneseVowels PickupGestureWiimoteZ ArrowHead \
 	    GunPoint ItalyPowerDemand OSULeaf ACSF1
+SEEDS ?= 1 2 3
+g2p-best: $(B)/examples/g2p $(DICT)
+	rm -rf $(B)/best
+	@mkdir -p $(B)/best
+	for seed in $(SEEDS); do \
+	    $< --data $(DICT) --out $(B)/best/$$seed.h5 --seed $$seed --hidden 192 --embed 48 --epochs 10 \
+	        --lr 0.002 --dropout 0.06 --beam 1 || exit 1; \
+	done
+	cd $(B)/best && $(abspath $<) --data $(abspath $(DICT)) --test $(firstword $(SEEDS)).h5 \
+	    $(addprefix --with ,$(subst $(eval ) ,$(comma),$(patsubst %,%.h5,$(wordlist 2,9,$(SEEDS)))))
 CRFSUITE ?= $(BUILD)/crfsuite
 tagger: $(B)/examples/tagger $(DICT)
 	@sh tests/deps.sh crfsuite $(CRFSUITE)
@@ -54,5 +65,5 @@ tagger: $(B)/examples/tagger $(DICT)
 	@$< --data $(DICT) $(TAGGER_FLAGS) --write $(B)/tagger/words
 	$< --data $(DICT) $(TAGGER_FLAGS) --test
 	$(CRFSUITE)/bin/python bench/peers/tagger_crfsuite.py --test $(B)/tagger/words
-.PHONY: tagger classify bench bench-growth bench-parallel bench-stream tiers launches
+.PHONY: g2p-best tagger classify bench bench-growth bench-parallel bench-stream tiers launches
 -include $(patsubst %.c,$(B)/%.d,$(wildcard bench/*.c bench/*/*.c))
