@@ -81,6 +81,18 @@ static void check_tanh(void)
              BOTH(got - before, grad * of_tanh));
 }
 
+static void check_far_tanh(void)
+{
+    tape t = { 0 };
+    int x = leaf(&t, 800), at = squash(&t, x);
+    t.at[at].grad = 1;
+    back_tanh(&t, &t.at[at]);
+    if (!is(t.at[x].grad, 0))
+        hint("back_tanh at x = 800 adds %s, not 0: exp(800) is infinite, so use y, 1 - "
+             "y^2",
+             digits(t.at[x].grad));
+}
+
 /* ---- the backward pass ---- */
 static const char leaves_tape[] =
     "backward reads outside the tape, which begins at entry 0. If k is unsigned, `k >= "
@@ -190,8 +202,8 @@ static int expression(tape *t, int n)
         if (fabs(t->at[push_any(t)].value) > 3)
             squash(t, t->n - 1); /* keeps a long expression finite */
     int of = squash(t, add(t, t->n - 1, t->n - 2));
-    if (n % 2) /* small gradients */
-        of = scale(t, of, -1e-4);
+    if (n % 2) /* small gradients, and tiny ones on the way */
+        of = scale(t, scale(t, of, 1e20), -1e-24);
     for (int k = dice_below(3); k > 0; k--)
         push_any(t);
     for (int k = 0; k < t->n; k++)
@@ -256,6 +268,7 @@ void check(void)
     check_mul();
     check_square();
     check_tanh();
+    check_far_tanh();
     check_chain();
     check_again();
     check_leaf();

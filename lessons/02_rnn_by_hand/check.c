@@ -77,8 +77,9 @@ static void check_step(const rnn *r)
         hint("step leaves h at zero: write the sum of unit j, and its tanh, to h[j]");
     hint_of_mistakes(h, H, 1e-12, hints, RIGHT + 1, MISTAKES - 1, step_with);
     hint_of_float("h is", h, want, H);
-    hint("step gives %s for unit %d, not %s", digits_unlike(h[j], want[j]), j,
-         digits_unlike(want[j], h[j]));
+    hint("step gives %s for unit %d, not %s%s", digits_unlike(h[j], want[j]), j,
+         digits_unlike(want[j], h[j]),
+         isnan(h[j]) ? ": exp of a large sum is infinite, so use tanh" : "");
 }
 
 /* ---- all steps, against weft ---- */
@@ -125,6 +126,8 @@ static void check_run(const rnn *r, int steps)
     hint_of_float("all steps are", h, want, steps * H);
     int t = first_off(h, want, steps * H, 1e-12) / H;
     check_one_array(h, want, t), check_token(r, h, t);
+    if (t == 0 && all_zero(h, H) && near(h + H, want, (steps - 1) * H, 1e-12))
+        hint("row t of h has the state before step t: write the state after it");
     if (t == 0)
         hint("the first step does not begin with zeros: set the state before the first "
              "token to 0");
@@ -140,6 +143,8 @@ static void check_layer(int inputs, int units)
     DICE_FILL(w), DICE_FILL(u), DICE_FILL(b), DICE_FILL(c), DICE_FILL(x);
     for (int k = 0; k < H * H; k++) /* a layer that forgets: errors of rounding fade */
         u[k] /= sqrt(H);
+    for (int k = 0; H == 1 && k < MOST; k++)
+        x[k] = (x[k] > 0 ? 2000 : -2000) / w[0]; /* sums far from 0 */
     DICE_FILL(before);
     check_step(&r);
     memset(before, 0, sizeof before);

@@ -167,7 +167,7 @@ static void check_bias(int tokens)
         hint("forget_bias uses log10: the sigmoid has e^-x, so use log");
     if (about(bias, atanh(right_f)))
         hint("forget_bias inverts tanh: invert the sigmoid, 1 / (1 + e^-x)");
-    if (about(bias, log(half / (1 - half))))
+    if (bias != 0 && about(bias, log(half / (1 - half))))
         hint("with this bias a half is left, not a tenth");
     if (a_tenth(1 / (1 + exp(bias)), factors))
         hint("the bias has the wrong sign: a positive bias opens the forget gate");

@@ -56,7 +56,7 @@ static void check_constant(double value, double other)
 static void check_correlation(void)
 {
     static double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
-    const double slope[] = { -2, 2, -2, 200, 2 }, scale[] = { 1, 1e-4, 1, 1, 1 },
+    const double slope[] = { -2, 2, -2, 200, 2 }, scale[] = { 1, 1e-9, 1, 1, 1 },
                  mean[] = { 2, 2, 2, 2, 1e5 };
     for (int k = 0; k < 5; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
@@ -67,6 +67,10 @@ static void check_correlation(void)
                want = correlation_with(RIGHT, a, b);
         if (got == 0 && k == 0)
             hint("correlation gives 0 for correlated numbers: fill it in first");
+        if (got == 0)
+            hint("correlation of small numbers, about 1e-9, is 0, not %s: only a sum "
+                 "of squares of 0 means a constant",
+                 digits(want));
         for (int m = NO_MEANS; m <= N_MINUS_1_BELOW && !is_near(got, want, 1e-9); m++)
             if (is_near(got, correlation_with(m, a, b), 1e-9))
                 hint("%s", hints[m]);
@@ -186,7 +190,10 @@ static double error_with(int m, const record *r, int output, int cut)
         }
         int at = m == TARGET_TRANSPOSED ? output * r->n + i : i * OUTPUTS + output;
         double off = answer - (m == CHANGE ? all : r->target[at]);
-        error += m == SIGNED ? off : m == SQUARED || m == ROOT ? off * off : fabs(off);
+        error += m == SIGNED               ? off :
+                 m == INTEGERS             ? abs((int)off) :
+                 m == SQUARED || m == ROOT ? off * off :
+                                             fabs(off);
     }
     switch (m) {
     case SUM: return error;

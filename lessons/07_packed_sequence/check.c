@@ -245,6 +245,22 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
                  want[i] > 0 ? digits(want[i] - 1) : "missing: it is a pad");
 }
 
+/* Checks many sequences: all have one token, but the last has two. */
+static void check_many(void)
+{
+    enum { MANY = 5000 };
+    static int32_t len[MANY], memory[5][MANY + 1];
+    packing p = { 0, 0, 0, memory[0], memory[1], memory[2], memory[3], memory[4] };
+    for (int s = 0; s < MANY; s++)
+        len[s] = 1 + (s == MANY - 1);
+    pack_index(MANY, len, &p);
+    for (int place = 0; place < MANY; place++)
+        if (p.sorted[place] != (place + MANY - 1) % MANY)
+            hint("of %d sequences of length 1, the last of 2, sorted has %d in place "
+                 "%d: compare lengths first, and numbers only in a tie",
+                 MANY, p.sorted[place], place);
+}
+
 /* Checks list k. Small lists come first. In list 0 sorted and unsorted differ. */
 static void check_list(int k)
 {
@@ -270,5 +286,5 @@ void check(void)
     dice_seed(7);
     for (int k = 0; k < 200; k++)
         check_list(k);
-    check_long_parts();
+    check_long_parts(), check_many();
 }

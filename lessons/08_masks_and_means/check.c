@@ -8,7 +8,7 @@
 static const char *const meant[MEANS] = { "all tokens", "the sequences' means",
                                           "the batches' means" };
 typedef struct {
-    double tokens, sequences, filled, batches, given, longest, runs;
+    double tokens, sequences, filled, batches, given, longest, runs, ends;
 } counts;
 
 /* Counts one batch; -1: all batches. */
@@ -20,10 +20,11 @@ static counts count(const task *t, int which)
             if (t->len[s])
                 c.runs += t->batch[s] != last, last = t->batch[s];
             c.tokens += t->len[s], c.sequences++, c.filled += t->len[s] > 0;
-            c.longest = fmax(c.longest, t->len[s]);
+            c.longest = fmax(c.longest, t->len[s]), c.ends = t->len[s] > 0;
         }
+    c.ends = which < 0 ? 0 : c.ends; /* batches whose last sequence has tokens */
     for (int i = 0; i < t->batches && which < 0; i++)
-        c.given++, c.batches += count(t, i).tokens > 0;
+        c.given++, c.batches += count(t, i).tokens > 0, c.ends += count(t, i).ends;
     return c;
 }
 
@@ -41,6 +42,7 @@ static double part(const task *t, int s, int way)
         [WITH_EMPTY_SEQUENCES] = all.sequences * t->len[s],
         [WITH_EMPTY_BATCHES] = all.given * own.tokens,
         [BY_RUNS] = all.runs * own.tokens,
+        [BY_ENDS] = all.ends * own.tokens,
         [BY_ONE] = 1,
         [BY_SEQUENCES_OF_BATCH] = own.filled * t->len[s],
         [BY_BATCHES_AND_LENGTH] = all.batches * t->len[s],

@@ -165,10 +165,10 @@ static void check_moved(const batch *b, double by, double each)
              "of all sequences",
              what);
     if (by < 0)
-        hint("with 800 subtracted from all scores, a weight is %s: exp(-800) is 0. "
+        hint("with %g subtracted from all scores, a weight is %s: exp(%g) is 0. "
              "Subtract the sequence's largest score; the search for the largest must "
-             "not begin at 0",
-             what);
+             "not begin at 0 or another constant",
+             -by, what, by);
     hint("with 800 added to all scores, a weight is %s: exp(800) is too large for a "
          "double. Subtract the sequence's largest score before exp",
          what);
@@ -207,7 +207,8 @@ static void check_attend(const int *len, int n, int width)
     if (!near(weight, b.weight, b.tokens, 1e-10))
         hint_of_weights(&b, weight);
     hint_of_contexts(&b, context);
-    check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, 800, -1600);
+    check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, -1e5, 0),
+        check_moved(&b, 800, -1600);
 }
 
 /* ---- a decoder whose scores depend on all tokens that it has read ---- */
@@ -242,7 +243,7 @@ static const double *known_step(decoder *d, int token)
     k->told = mixed(k->told * 31 + (unsigned)token + 1);
     for (int i = 0; i < k->kinds; i++)
         k->scores[i] =
-            (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
+            .1 * (mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 2.4 : 2);
     return k->scores;
 }
 /* Returns a multiple of 1 / 20, so that a coin sometimes equals share. */
@@ -265,6 +266,7 @@ static int own_token(const double *score, int kinds, int way)
     for (int i = 1; i < kinds && way != LARGEST_FROM_0; i++)
         if (way == SMALLEST       ? score[i] < score[best] :
             way == LAST_OF_EQUALS ? score[i] >= score[best] :
+            way == FLOAT_SCORE    ? score[i] > (float)score[best] :
                                     score[i] > score[best])
             best = i;
     return best;
@@ -285,6 +287,7 @@ static bool gold_is_told(int way, known *k, double share, int n, double first)
     return way == COIN_TURNED ? toss >= share :
            way == COIN_ABOVE  ? toss > share :
            way == COIN_EQUAL  ? toss <= share :
+           way == PERCENT     ? (int)(100 * toss) < (int)(100 * share) :
                                 toss < share;
 }
 
@@ -347,7 +350,7 @@ typedef struct {
 
 static question asked(int i)
 {
-    static const double shares[] = { 1, 0, .5, .3, .8 };
+    static const double shares[] = { 1, 0, .5, .3001, .8 };
     question q = { .before = BEFORE_GOLD,
                    .limit = i % 7 == 6 ? 0 :
                             i % 7 == 5 ? 1 + i % 4 :
