@@ -26,7 +26,7 @@ typedef struct {
     int64_t pool, words;
     double smoothing;
 } settings;
-enum { SETTINGS = 18 };
+enum { SETTINGS = 19 };
 typedef struct {
     settings set;
     run_options run;
@@ -42,6 +42,7 @@ static const option all_options[] = {
     SETTING("layers", WHOLE, model.layers, 2, 1, 8, "layers of the encoder"),
     SETTING("decoders", WHOLE, model.decoders, 2, 1, 2,
             "decoders; the second writes from the last phone to the first"),
+    SETTING("ctc", WHOLE, model.ctc, 0, 0, 1, "1: a CTC layer instead of decoders"),
     SETTING("decoder-layers", WHOLE, model.decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
@@ -208,6 +209,8 @@ static weft_loss loss_of(void *user, const weft_part *shard)
         batch_add(&r->batch, e->word, e->phones, e->n);
     }
     encoded e = encode(m, &r->batch);
+    if (m->steps)
+        return ctc_loss(m, &e, &r->batch);
     weft_loss sum = { 0 };
     for (int k = 0; k < m->decoders; k++) {
         weft_tensor *right, *guess = logits(m, k, &e, &r->batch, &right, NULL);
@@ -342,7 +345,8 @@ static void draw(const run *r)
     const char *folder = r->o.run.pictures;
     swap_averages(&r->m);
     draw_history(path_in(folder, "curve.svg"), r);
-    draw_attention(path_in(folder, "attention.svg"), &r->m, &r->d.phones, "phlegm");
+    if (!r->m.steps)
+        draw_attention(path_in(folder, "attention.svg"), &r->m, &r->d.phones, "phlegm");
     draw_batch(path_in(folder, "batch.svg"), r);
     swap_averages(&r->m);
 }
@@ -436,6 +440,8 @@ static model *load_models(options *o, const char *path, phone_set *phones)
         model *next = load_model(&other, none, name, first->w, &same);
         if (memcmp(&same, phones, sizeof same))
             quit(1, "%s and %s have different phones", name, path);
+        if (first->steps || next->steps)
+            quit(1, "--with: found a CTC model; expected models with decoders only");
         free(name);
         last->next = next;
         last = next;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
+#include "weft_sequence.h"
 
 /* ---- the model ---- */
 static decoder decoder_new(weft_module *parent, const char *name, const model_opts *s, int classes)
@@ -41,8 +42,11 @@ model model_new(weft *w, const model_opts *s, const training_settings *train, in
         .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
         .encoder = weft_lstm_new(m, "encoder", &reads),
         .drop_letters = weft_dropout_new(m, "drop_letters", &(weft_dropout_opts){ .p = s->dropout }),
-        .decoders = (int)s->decoders,
+        .decoders = s->ctc ? 0 : (int)s->decoders,
     };
+    if (s->ctc)
+        it.steps =
+            weft_linear_new(m, "steps", &(weft_linear_opts){ .in = 2 * s->hidden, .out = 2 * classes });
     for (int k = 0; k < it.decoders; k++)
         it.decoder[k] = decoder_new(m, names[k], s, classes);
     it.average = train->average > 0 ? weft_ema_new(m, train->average) : NULL;
@@ -140,6 +144,32 @@ weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, wef
     weft_tensor *x = weft_dropout_run(d->drop_phones, weft_embedding_run(d->phones, before));
     weft_tensor *y = weft_rnn_run(d->rnn, x, first_state(d, e)).y;
     return scores(d, y, weft_attention_run(d->attention, y, e->memory, WEFT_ALL_KEYS, map));
+}
+
+/* ---- CTC ---- */
+/* Returns logits [2 N, classes]: two steps for each letter. */
+static weft_tensor *step_logits(const model *m, const encoded *e)
+{
+    weft_tensor *y = weft_to_layout(weft_linear_run(m->steps, e->memory), WEFT_CONCAT);
+    int64_t letters = weft_size(y, 0), classes = weft_size(y, 1) / 2;
+    weft_tensor *rows = weft_reshape(weft_plain(y), WEFT_SHAPE(2 * letters, classes));
+    return weft_ragged_rows(rows, weft_tokens_repeat(e->memory, 2));
+}
+
+weft_loss ctc_loss(const model *m, const encoded *e, const batch *b)
+{
+    int32_t *phones = memory((size_t)b->phone_count, sizeof *phones), *to = phones;
+    int32_t *length = memory((size_t)b->n, sizeof *length);
+    const int32_t *from = b->after[0];
+    for (int64_t i = 0; i < b->n; from += b->write[i++]) {
+        length[i] = b->write[i] - 1;
+        memcpy(to, from, (size_t)length[i] * sizeof *to);
+        to += length[i];
+    }
+    weft_tensor *labels = weft_ragged_ints(m->w, phones, &(weft_lengths){ .n = b->n, .len = length });
+    free(phones);
+    free(length);
+    return weft_ctc(step_logits(m, e), labels, &(weft_ctc_opts){ .blank = MARK, .skip_infeasible = true });
 }
 
 /* ---- writing phones, one at a time ---- */
@@ -257,7 +287,13 @@ weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int6
     p.of = memory((size_t)(n * p.most), sizeof *p.of);
     p.count = memory((size_t)n, sizeof *p.count);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        for (const model *it = m; it && (beam > 1 || !count); it = it->next) {
+        if (m->steps) {
+            encoded e = encode(m, &b);
+            weft_ctc_beam_opts opts = { .blank = MARK, .beams = (int)beam };
+            said[count++] = beam > 1 ? weft_ctc_beam(step_logits(m, &e), &opts) :
+                                       weft_ctc_greedy(step_logits(m, &e), MARK);
+        }
+        for (const model *it = m; it && !it->steps && (beam > 1 || !count); it = it->next) {
             encoded e = encode(it, &b);
             for (int k = 0; k < (beam > 1 ? it->decoders : 1); k++) {
                 said[count] = write_phones(it, k, &e, n, limit, beam);

@@ -61,6 +61,11 @@ check "another result than greedy" eval '! [ "$(errors greedy)" = "$(errors firs
 check "a model with itself gives the same words" eval '"$g2p" --test whole.h5 --said one >o && "$g2p" --test whole.h5 --with whole.h5 --said two >t && cmp one two'
 check "two models" eval '"$g2p" --test whole.h5 --with seed.h5 --said two >t && last_line t && ! cmp -s one two'
 check "--say with two models" eval '"$g2p" --say whole.h5 --with seed.h5 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
+check "CTC" eval '"${run[@]}" --out ctc.h5 --ctc 1 --pictures pictures >t && last_line t'
+check "CTC, the same bytes with one thread" makes ctc2.h5 ctc.h5 "${run[@]}" --out ctc2.h5 --ctc 1 --threads 1
+check "CTC says a word" eval '"$g2p" --say ctc.h5 bade >t && grep -Eq "^  bade  +[a-z ]*$" t'
+check "CTC, greedy" eval '"$g2p" --test ctc.h5 --beam 1 >t && last_line t'
+check "CTC with other models" exits 1 'with: found a CTC model' "$g2p" --test ctc.h5 --with whole.h5
 check "one decoder" eval '"${run[@]}" --out single.h5 --decoders 1 --beam 1 >t && last_line t'
 check "with a model of two decoders" eval '"$g2p" --test single.h5 --with whole.h5 >t && last_line t'
 check "--say" eval '"$g2p" --say whole.h5 BaDe cice >t && grep -Eq "^  bade  +[a-z ]+$" t && [ "$(wc -l <t)" = 2 ]'
