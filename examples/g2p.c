@@ -209,9 +209,11 @@ static weft_loss loss_of(void *user, const weft_part *shard)
         batch_add(&r->batch, e->word, e->phones, e->n);
     }
     encoded e = encode(m, &r->batch);
-    if (m->steps)
-        return ctc_loss(m, &e, &r->batch);
     weft_loss sum = { 0 };
+    if (m->steps) {
+        weft_tensor *weight, *losses = ctc_losses(m, &e, &r->batch, &weight);
+        return (weft_loss){ weft_sum_all(losses), weft_sum_all(weight) };
+    }
     for (int k = 0; k < m->decoders; k++) {
         weft_tensor *right, *guess = logits(m, k, &e, &r->batch, &right, NULL);
         weft_loss loss = weft_cross_entropy(
@@ -440,8 +442,6 @@ static model *load_models(options *o, const char *path, phone_set *phones)
         model *next = load_model(&other, none, name, first->w, &same);
         if (memcmp(&same, phones, sizeof same))
             quit(1, "%s and %s have different phones", name, path);
-        if (first->steps || next->steps)
-            quit(1, "--with: found a CTC model; expected models with decoders only");
         free(name);
         last->next = next;
         last = next;

@@ -34,6 +34,11 @@ typedef struct {
  * to blank; the message names the sequence. On a GPU the error comes at the next wait. Like
  * torch.nn.CTCLoss. */
 WEFT_API weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts);
+/* Returns the loss of each sequence, times its mask, plain [n]. weight: NULL, or receives the
+ * weights [n]; a sequence skipped as infeasible has loss and weight 0. Errors: as weft_ctc; both
+ * results are then inert. Like reduction="none". */
+WEFT_API weft_tensor *weft_ctc_losses(weft_tensor *logits, weft_tensor *labels,
+                                      const weft_ctc_opts *opts, weft_tensor **weight);
 
 /* Returns the most probable path that means the labels (Viterbi), so the steps of each label: the
  * class of each step, ints, ragged [N], of the batch of the logits. logits, labels, blank: as in

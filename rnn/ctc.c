@@ -292,16 +292,23 @@ static const weft_op op_ctc = { .name = "ctc",
                                 .composed = loss_composed,
                                 .describe = describe_ctc };
 
-weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts)
+weft_tensor *weft_ctc_losses(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts,
+                             weft_tensor **weight)
 {
     const weft_ctc_opts o = opts ? *opts : (weft_ctc_opts){ 0 };
     const ctc_opts a = { .blank = o.blank, .skip = o.skip_infeasible };
     weft_tensor *x[] = { logits, labels, o.mask };
     x[WEIGHT] = weft__apply(&op_weight, x, o.mask ? 3 : 2, &a, sizeof a)->y[0];
-    if (!weft_ok(x[WEIGHT]->w))
-        return (weft_loss){ x[WEIGHT], x[WEIGHT] };
-    return (weft_loss){ weft_sum_all(weft__apply(&op_ctc, x, 3, &a, sizeof a)->y[LOSS]),
-                        weft_sum_all(x[WEIGHT]) };
+    if (weight)
+        *weight = x[WEIGHT];
+    return weft_ok(x[WEIGHT]->w) ? weft__apply(&op_ctc, x, 3, &a, sizeof a)->y[LOSS] : x[WEIGHT];
+}
+
+weft_loss weft_ctc(weft_tensor *logits, weft_tensor *labels, const weft_ctc_opts *opts)
+{
+    weft_tensor *weight, *losses = weft_ctc_losses(logits, labels, opts, &weight);
+    return weft_ok(weight->w) ? (weft_loss){ weft_sum_all(losses), weft_sum_all(weight) } :
+                                (weft_loss){ weight, weight };
 }
 
 /* ---- the best path, on the host ---- */
@@ -377,5 +384,5 @@ weft_tensor *weft_ctc_align(weft_tensor *logits, weft_tensor *labels, int32_t bl
     const ctc_opts a = { .blank = blank, .align = true };
     weft_tensor *x[] = { logits, labels, NULL };
     x[WEIGHT] = weft__apply(&op_weight, x, 2, &a, sizeof a)->y[0];
-    return weft_ok(x[WEIGHT]->w) ? weft__apply(&op_align, x, 3, &a, sizeof a)->y[0] : x[WEIGHT];
+    return weft_ok(x[WEIGHT]->w) ? weft_op_apply(&op_align, x, 3, &a, sizeof a) : x[WEIGHT];
 }

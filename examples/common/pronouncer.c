@@ -156,7 +156,7 @@ static weft_tensor *step_logits(const model *m, const encoded *e)
     return weft_ragged_rows(rows, weft_tokens_repeat(e->memory, 2));
 }
 
-weft_loss ctc_loss(const model *m, const encoded *e, const batch *b)
+weft_tensor *ctc_losses(const model *m, const encoded *e, const batch *b, weft_tensor **weight)
 {
     int32_t *phones = memory((size_t)b->phone_count, sizeof *phones), *to = phones;
     int32_t *length = memory((size_t)b->n, sizeof *length);
@@ -169,7 +169,15 @@ weft_loss ctc_loss(const model *m, const encoded *e, const batch *b)
     weft_tensor *labels = weft_ragged_ints(m->w, phones, &(weft_lengths){ .n = b->n, .len = length });
     free(phones);
     free(length);
-    return weft_ctc(step_logits(m, e), labels, &(weft_ctc_opts){ .blank = MARK, .skip_infeasible = true });
+    weft_ctc_opts opts = { .blank = MARK, .skip_infeasible = true };
+    return weft_ctc_losses(step_logits(m, e), labels, &opts, weight);
+}
+
+static weft_decoded write_steps(const model *m, const encoded *e, int64_t beam)
+{
+    weft_ctc_beam_opts opts = { .blank = MARK, .beams = (int)beam, .best = (int)beam };
+    weft_tensor *y = step_logits(m, e);
+    return beam > 1 ? weft_ctc_beam(y, &opts) : weft_ctc_greedy(y, MARK);
 }
 
 /* ---- writing phones, one at a time ---- */
@@ -201,6 +209,9 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
+/* score of a proposal that does not fit the steps of a CTC model; weight of such a model, by the development
+ * words */
+static const double CTC_IMPOSSIBLE = -50, CTC_VOTE = 1;
 typedef struct {
     const int32_t *phones;
     int32_t n;
@@ -240,6 +251,15 @@ static void propose(proposals *p, const weft_decoded *said, int k)
     }
 }
 
+static void add_to_scores(proposals *p, weft_tensor *log_p)
+{
+    double *number = numbers_of(log_p), *next = number;
+    for (int64_t i = 0; i < p->words; i++)
+        for (int64_t j = 0; j < p->count[i]; j++)
+            p->of[i * p->most + j].score += *next++;
+    free(number);
+}
+
 /* Adds the log probabilities under all decoders of a model to the proposals' scores. */
 static void add_scores(const model *m, proposals *p, const char *const *words, size_t longest, int64_t limit)
 {
@@ -251,11 +271,12 @@ static void add_scores(const model *m, proposals *p, const char *const *words, s
     for (int k = 0; k < m->decoders; k++) {
         weft_tensor *right, *guess = logits(m, k, &e, &b, &right, NULL);
         weft_tensor *log_p = weft_gather(weft_log_softmax(guess, 1, NULL), right);
-        double *sums = numbers_of(weft_pool(log_p, WEFT_POOL_SUM)), *next = sums;
-        for (int64_t i = 0; i < p->words; i++)
-            for (int64_t j = 0; j < p->count[i]; j++)
-                p->of[i * p->most + j].score += *next++;
-        free(sums);
+        add_to_scores(p, weft_pool(log_p, WEFT_POOL_SUM));
+    }
+    if (m->steps) {
+        weft_tensor *weight, *losses = ctc_losses(m, &e, &b, &weight);
+        weft_tensor *impossible = weft_scalar(m->w, CTC_IMPOSSIBLE);
+        add_to_scores(p, weft_scale(weft_where(weight, weft_scale(losses, -1), impossible), CTC_VOTE));
     }
     batch_free(&b);
 }
@@ -287,16 +308,11 @@ weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int6
     p.of = memory((size_t)(n * p.most), sizeof *p.of);
     p.count = memory((size_t)n, sizeof *p.count);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
-        if (m->steps) {
-            encoded e = encode(m, &b);
-            weft_ctc_beam_opts opts = { .blank = MARK, .beams = (int)beam };
-            said[count++] = beam > 1 ? weft_ctc_beam(step_logits(m, &e), &opts) :
-                                       weft_ctc_greedy(step_logits(m, &e), MARK);
-        }
-        for (const model *it = m; it && !it->steps && (beam > 1 || !count); it = it->next) {
+        for (const model *it = m; it && (beam > 1 || !count); it = it->next) {
             encoded e = encode(it, &b);
-            for (int k = 0; k < (beam > 1 ? it->decoders : 1); k++) {
-                said[count] = write_phones(it, k, &e, n, limit, beam);
+            for (int k = 0; k < (beam > 1 && !it->steps ? it->decoders : 1); k++) {
+                said[count] = it->steps ? write_steps(it, &e, beam) :
+                                          write_phones(it, k, &e, n, limit, beam);
                 check_context(m->w, "%s", "");
                 propose(&p, &said[count++], k);
             }

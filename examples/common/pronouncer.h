@@ -3,8 +3,8 @@
  * A bidirectional LSTM reads the letters of a word. Two decoders with attention (Luong et al. 2015) start
  * from its last states. The first writes the phones from first to last, the second from last to first. Both
  * propose pronunciations by beam search, and the proposal with the highest probability under both together
- * is the result (Liu et al. 2016). Several models can propose and choose together. With CTC (Rao et al. 2015)
- * there is no decoder: each letter gives two steps, and each step a phone or the blank. */
+ * is the result (Liu et al. 2016). With CTC (Rao et al. 2015) there is no decoder: each letter gives two
+ * steps, and each step a phone or the blank. Several models of both kinds can propose and choose together. */
 #ifndef EXAMPLES_PRONOUNCER_H
 #define EXAMPLES_PRONOUNCER_H
 #include "dictionary.h"
@@ -69,11 +69,10 @@ encoded encode(const model *m, const batch *b);
  * in *right. map: NULL, or receives the attention's weights, as from weft_attention_run. */
 weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, weft_tensor **right,
                     weft_tensor **map);
-/* Returns the loss of a CTC model. Words of too few letters for their phones count nothing. */
-weft_loss ctc_loss(const model *m, const encoded *e, const batch *b);
+/* Returns the losses [n] of a CTC model and their weights [n], 0 for words of too few letters. */
+weft_tensor *ctc_losses(const model *m, const encoded *e, const batch *b, weft_tensor **weight);
 /* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models
- * propose and choose; beam 1: the first decoder of the first model alone writes the most probable phones. A
- * CTC model is alone, and its beam is that of weft_ctc_beam. The caller ends the result by weft_decoded_free
- * and weft_clear. */
+ * propose and choose; beam 1: the first decoder of the first model alone writes the most probable phones. The
+ * caller ends the result by weft_decoded_free and weft_clear. */
 weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int64_t limit, int64_t beam);
 #endif

@@ -56,6 +56,17 @@ TABLE_TEST(ctc, matches_torch_in_each_layout)
 }
 
 /* warp-ctc, tests/test_cpu.cpp: options_test has the blank 5 and probabilities as inputs. */
+TABLE_TEST(ctc, gives_the_loss_of_each_sequence)
+{
+    weft_real mask[] = { 2, 0, 1, 1, 1, 1 }, want[6];
+    for (int s = 0; s < 6; s++)
+        want[s] = mask[s] * (weft_real)torch_loss[s];
+    weft_tensor *weight, *y = weft_ragged_ints(w, label, &label_lengths);
+    weft_ctc_opts o = { .mask = weft_reals(w, mask, WEFT_SHAPE(6)) };
+    close_to("losses", numbers(weft_ctc_losses(torch_logits(w), y, &o, &weight)), want, 6, TOL(1e-11, 5e-6));
+    same_bits("weights", numbers(weight), mask, 6);
+}
+
 TABLE_TEST(ctc, matches_warp_ctc)
 {
     static const double p[10][6] = {
