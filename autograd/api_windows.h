@@ -41,8 +41,8 @@ WEFT_API weft_tensor *weft_rms_norm(weft_tensor *x, weft_tensor *gain, double ep
 /* ---- positions: they count from the sequence's offset in its batch, 0 by default ---- */
 /* Makes the sinusoidal positions of Vaswani et al. 2017, constants [N, width]. At position t,
  * column 2 i is sin(t / base^(2 i / width)) and column 2 i + 1 the cosine of that angle, as in the
- * paper. base 0: 10000. Each number is computed in double and rounded once. Errors: an odd width,
- * or one below 2; base below 0. */
+ * paper. base 0: 10000. Computed in double, then rounded. Errors: an odd width, or one below 2;
+ * base below 0. */
 WEFT_API weft_tensor *weft_positional_encoding(weft_tensor *like, int64_t width, double base);
 /* heads: 0 means 1. base: 0 means 10000. interleaved: pairs are columns 2 i and 2 i + 1 of a head,
  * as in the paper and GPT-J; otherwise columns i and d / 2 + i, as in Llama, GPT-NeoX and Hugging

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nearest.h"
+#include "io/io.h"
 #include "tools/options.h"
 
 int usage_error(const subcommand *s, const char *format, ...)
@@ -63,7 +64,7 @@ static bool put_real(const subcommand *s, const option *o, const char *text, dou
 bool set_option(const subcommand *s, const option *o, const char *value, void *to)
 {
     char *field = (char *)to + o->field;
-    const char *before, *dot = strrchr(value, '.');
+    const char *before;
     switch (o->kind) {
     case OPTION_FLAG:
         return *(bool *)field = true;
@@ -77,7 +78,7 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
         memcpy(&before, field, sizeof before);
         if (before && o->once)
             return usage_error(s, "%s: found twice; expected once", o->name), false;
-        if (!strcmp(o->name, "--report") && strcmp(dot ? dot : "", strchr(o->value, '.')))
+        if (o->ending && !weft__ends_in(value, o->ending))
             return usage_error(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value), false;
         memcpy(field, &value, sizeof value);
         return true;

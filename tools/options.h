@@ -17,6 +17,7 @@ typedef struct option {
     double most;
     bool (*add)(void *to, const char *value);
     bool once;
+    const char *ending;                          /* of a file to write; NULL: any */
     bool (*is_value)(const char *);
     const char *otherwise;
 } option;
@@ -26,6 +27,8 @@ typedef struct option {
     { .name = n, .value = v, .about = text, .kind = OPTION_TEXT, .field = f }
 #define IS_TEXT_ONCE(n, v, f, text) \
     { .name = n, .value = v, .about = text, .kind = OPTION_TEXT, .field = f, .once = true }
+#define IS_OUTPUT(n, e, f, text) \
+    { .name = n, .value = "FILE" e, .about = text, .kind = OPTION_TEXT, .field = f, .ending = e }
 #define IS_WHOLE(n, f, largest, text) \
     { .name = n, .value = "N", .about = text, .kind = OPTION_WHOLE, .field = f, .most = largest }
 #define IS_REAL(n, v, f, largest, text) \

@@ -187,7 +187,7 @@ static const option options[] = {
                  "add plans from a file, one a line, or as --json prints them"),
     IS_FLAG("--json", AT(json), "print the plans as JSON instead of a table"),
     IS_FLAG("--list", AT(list), "list the planners with sources and options; the only argument"),
-    IS_TEXT("--report", "FILE.html", AT(report), "write a page on all plans"),
+    IS_OUTPUT("--report", ".html", AT(report), "write a page on all plans"),
     IS_WHOLE("--seconds", AT(seconds), 1 << 20, "time limit of a planner from a shared object (60)"),
     IS_TEXT("--state", "FILE.npy", AT(state),
             "with --stream: begin with the open rows of FILE, and write them\n"

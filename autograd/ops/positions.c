@@ -25,25 +25,32 @@ typedef enum { IN_TURN, HALVES, NEIGHBOURS } form;
 static void write_pair(form f, int64_t width, int64_t i, real sine, real cosine, real *y)
 {
     const int64_t a = f == HALVES ? i : 2 * i, b = f == HALVES ? i + width / 2 : 2 * i + 1;
-    y[a] = f == IN_TURN ? sine : cosine, y[b] = cosine;
-    if (f != IN_TURN)
-        y[width + a] = -sine, y[width + b] = sine;
+    y[a] = f == IN_TURN ? sine : cosine;
+    y[b] = cosine;
+    if (f != IN_TURN) {
+        y[width + a] = -sine;
+        y[width + b] = sine;
+    }
 }
 
-/* Writes n rows, of positions from `first` on. Most rows turn the angles of the row before them, which is
- * faster than a sine and as exact for a few rows. */
+/* Writes n rows, of positions from `first` on. At multiples of 32 sine and cosine are computed; the other
+ * positions turn the angles of the position before them, which is faster. So the bits of a position are the
+ * same wherever a piece of a sequence begins. */
 static void write_rows(angle *a, form f, int64_t width, int64_t first, int64_t n, real *y)
 {
     enum { EXACT_EVERY = 32 };
-    for (int64_t t = 0; t < n; t++, y += f == IN_TURN ? width : 2 * width)
+    for (int64_t t = first - first % EXACT_EVERY; t < first + n; t++) {
         for (int64_t i = 0; i < width / 2; i++) {
             const angle o = a[i];
             const bool turn = t % EXACT_EVERY;
-            const double at = (double)(first + t) * o.rate;
+            const double at = (double)t * o.rate;
             a[i].sin = turn ? o.sin * o.cos_of_rate + o.cos * o.sin_of_rate : sin(at);
             a[i].cos = turn ? o.cos * o.cos_of_rate - o.sin * o.sin_of_rate : cos(at);
-            write_pair(f, width, i, (real)a[i].sin, (real)a[i].cos, y);
+            if (t >= first)
+                write_pair(f, width, i, (real)a[i].sin, (real)a[i].cos, y);
         }
+        y += t < first ? 0 : f == IN_TURN ? width : 2 * width;
+    }
 }
 
 /* Returns the position of each token as ints in the layout of x. */

@@ -207,6 +207,18 @@ TABLE_TEST(positions, neighbours_and_layouts_change_no_bit, .init = unchecked)
         }
 }
 
+/* A piece of a sequence has the bits that its tokens have in the whole sequence. */
+CPU_TEST(positions, pieces_have_the_bits_of_the_whole)
+{
+    enum { LONG = 100, WIDTH = 34 };
+    static const int32_t cut[] = { 41, 59 }, from[] = { 0, 41 }, whole = LONG;
+    static const weft_real zeros[LONG];
+    weft_tensor *x = weft_ragged(w, zeros, 1, &(weft_lengths){ .n = 1, .len = &whole }),
+                *y = weft_ragged(w, zeros, 1, &(weft_lengths){ .n = 2, .len = cut, .offset = from });
+    same_bits("pieces", numbers(weft_positional_encoding(y, WIDTH, 0)),
+              numbers(weft_positional_encoding(x, WIDTH, 0)), LONG * WIDTH);
+}
+
 TABLE_TEST(positions, empty_batches_are_valid)
 {
     weft_tensor *x = weft_ragged(w, NULL, 4, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 0, 0 } });

@@ -103,5 +103,6 @@ check "its method is that of the record" eval 'grep -q "an LSTM of 8 units" a.md
 check "the plan to take is that of the page" eval '[ -n "$(grep -o "^\*\*Take [1-9]" a.md)" ] && grep -q "<strong>$(grep -o "Take [1-9]" a.md)" a.html'
 check "missing experiments are listed" eval 'run --planner order:count=8 --only=layouts --out p.html --report p.md && grep -q "^- Not measured: learning" p.md && ! grep -q AdamW p.md && grep -q "^- Why experiments are missing: " p.md'
 check "a report keeps the page" exits 2 'report: found "p.html"; expected FILE.md' run --planner order:count=8 --out p.html --report p.html
+check "a page is no Markdown" exits 2 "out: found .p.md.; expected FILE.html" run --planner order:count=8 --out p.md
 check "a folder for figures that is missing" exits 1 'cannot be written' run --planner order:count=8 --only=layouts --out p.html --report gone/p.md
 finish "records of weft lab"
