@@ -48,15 +48,17 @@ typedef struct {
     const entry **entry;                         /* [n] */
     int32_t *len;                                /* [n] phones of each */
     int64_t n;
+    int32_t longest;
 } said;
 
 static said said_of(const dictionary *d, part p)
 {
     int64_t words, *word = words_of(d, p, &words);
-    said s = { memory((size_t)d->entries, sizeof *s.entry), memory((size_t)d->entries, sizeof *s.len), 0 };
+    said s = { memory((size_t)d->entries, sizeof *s.entry), memory((size_t)d->entries, sizeof *s.len), 0, 1 };
     for (int64_t i = 0; i < words; i++)
         for (int64_t k = d->first[word[i]]; k < d->first[word[i] + 1]; k++) {
             s.len[s.n] = d->entry[k].n;
+            s.longest = d->entry[k].n > s.longest ? d->entry[k].n : s.longest;
             s.entry[s.n++] = &d->entry[k];
         }
     free(word);
@@ -115,13 +117,18 @@ typedef struct {
     weft_rnn *lstm;
     weft_linear *out;
     weft_crf *crf;                               /* NULL: softmax */
-    int32_t tags;
-    int64_t threads;
+    int32_t tags, *len, *phones, *tag;           /* the others: memory of a batch */
 } net;
 
-static net net_new(weft *w, const kind *k, int64_t phones, const options *o)
+enum { CHUNK = 256 };                            /* pronunciations to judge at a time */
+
+static net net_new(weft *w, const kind *k, int64_t phones, int32_t longest, const options *o)
 {
+    const size_t n = (size_t)(o->set.batch > CHUNK ? o->set.batch : CHUNK), tokens = n * (size_t)longest;
     net m = { .w = w, .all = weft_module_new(w, "tagger"), .tags = k->tags };
+    m.len = memory(n, sizeof *m.len);
+    m.phones = memory(tokens, sizeof *m.phones);
+    m.tag = memory(tokens, sizeof *m.tag);
     weft_rnn_opts lstm = { .input = o->set.embed, .hidden = o->set.hidden, .layers = (int)o->set.layers };
     weft_embedding_opts table_of_phones = { .rows = phones, .columns = o->set.embed };
     lstm.bidirectional = true;
@@ -140,20 +147,15 @@ typedef struct {
 } batch;
 static batch batch_of(const net *m, const said *s, const int32_t *index, int64_t n)
 {
-    int64_t tokens = 0;
-    int32_t *len = memory((size_t)n, sizeof *len);
-    for (int64_t i = 0; i < n; i++)
-        tokens += len[i] = s->len[index[i]];
-    int32_t *phones = memory(2 * (size_t)tokens, sizeof *phones), *tags = phones + tokens, *to = phones;
-    for (int64_t i = 0; i < n; to += len[i++]) {
-        memcpy(to, s->entry[index[i]]->phones, (size_t)len[i] * sizeof *to);
-        tag(s->entry[index[i]], m->tags, to + tokens);
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; at += m->len[i++]) {
+        const entry *e = s->entry[index[i]];
+        m->len[i] = e->n;
+        memcpy(m->phones + at, e->phones, (size_t)e->n * sizeof *m->phones);
+        tag(e, m->tags, m->tag + at);
     }
-    const weft_lengths lengths = { .n = n, .len = len };
-    batch b = { weft_ragged_ints(m->w, phones, &lengths), weft_ragged_ints(m->w, tags, &lengths) };
-    free(len);
-    free(phones);
-    return b;
+    const weft_lengths lengths = { .n = n, .len = m->len };
+    return (batch){ weft_ragged_ints(m->w, m->phones, &lengths), weft_ragged_ints(m->w, m->tag, &lengths) };
 }
 
 /* Returns scores [N, tags]: the logits of the softmax, the emissions of the CRF. */
@@ -190,7 +192,6 @@ static void train(const net *m, const said *s, const options *o)
  * sum[0], sum[1]. */
 static void judge(const net *m, const said *s, double *sum)
 {
-    enum { CHUNK = 256 };
     int64_t vowels = 0, right = 0, whole = 0;
     for (int64_t from = 0; from < s->n && weft_ok(m->w); from += CHUNK) {
         int32_t index[CHUNK], n = (int32_t)(s->n - from < CHUNK ? s->n - from : CHUNK), *found, *at;
@@ -223,17 +224,23 @@ static void judge(const net *m, const said *s, double *sum)
 /* Prints means over the seeds. */
 static void run(const kind *k, const dictionary *d, const said *parts, const options *o)
 {
-    double sum[2][2] = { { 0 } }, begin = (double)clock(), n = (double)o->seeds, trained = 0;
+    double sum[2][2] = { { 0 } }, n = (double)o->seeds, trained = 0;
+    int32_t longest = 1;
+    for (part p = TRAIN; p <= TEST; p++)
+        longest = parts[p].longest > longest ? parts[p].longest : longest;
     for (int64_t seed = 1; seed <= o->seeds; seed++) {
         weft *w = open_context(WEFT_CPU, seed, o->threads);
-        net m = net_new(w, k, d->phones.n, o);
-        begin = (double)clock();
+        net m = net_new(w, k, d->phones.n, longest, o);
+        const double begin = (double)clock();
         train(&m, &parts[TRAIN], o);
         trained += ((double)clock() - begin) / CLOCKS_PER_SEC;
         for (part p = DEV; p <= (o->test ? TEST : DEV); p++)
             judge(&m, &parts[p], sum[p - DEV]);
         check_context(w, "%s, seed %lld", k->name, (long long)seed);
         weft_close(w);
+        free(m.len);
+        free(m.phones);
+        free(m.tag);
     }
     printf("%-24s", k->name);
     for (part p = DEV; p <= (o->test ? TEST : DEV); p++)

@@ -326,8 +326,10 @@ static void best_moves(const weft__ctc *k, const int32_t *label, int64_t n, cons
         double best = score[i];
         move[i] = 0;
         for (uint8_t m = 1; m <= 1 + may_skip && m <= i; m++)
-            if (score[i - m] > best)
-                best = score[i - m], move[i] = m;
+            if (score[i - m] > best) {
+                best = score[i - m];
+                move[i] = m;
+            }
         score[i] = best + (double)x[class_of_state(k, label, i)];
     }
 }

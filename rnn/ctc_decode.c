@@ -143,12 +143,17 @@ static void select_prefixes(search *b)
     }
     kept_prefix *now = b->next;
     double *extra = b->next_extra;
-    b->next = b->now, b->now = now, b->next_extra = b->extra, b->extra = extra, b->rows = b->top.n;
+    b->next = b->now;
+    b->now = now;
+    b->next_extra = b->extra;
+    b->extra = extra;
+    b->rows = b->top.n;
 }
 
 static void search_sequence(search *b, int64_t s, int64_t steps, const real *log_p, weft_decoded *d)
 {
-    b->sequence = s, b->count = b->rows = 1;
+    b->sequence = s;
+    b->count = b->rows = 1;
     b->nodes[ROOT] = (prefix_node){ NONE, NONE, NONE, 0, 0, NONE, 0 };
     b->now[0] = (kept_prefix){ ROOT, 0, -HUGE_VAL };
     set_extra(b, ROOT, b->extra);
@@ -239,6 +244,8 @@ weft_decoded weft_ctc_greedy(weft_tensor *logits, int32_t blank)
 weft_decoded weft_ctc_beam(weft_tensor *logits, const weft_ctc_beam_opts *opts)
 {
     weft_ctc_beam_opts o = opts ? *opts : (weft_ctc_beam_opts){ 0 };
-    o.beams = o.beams ? o.beams : 16, o.best = o.best ? o.best : 1, o.weight = weft__or(o.weight, 1);
+    o.beams = o.beams ? o.beams : 16;
+    o.best = o.best ? o.best : 1;
+    o.weight = weft__or(o.weight, 1);
     return decode(logits, "ctc_beam", &o, search_sequence);
 }

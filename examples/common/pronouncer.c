@@ -65,7 +65,9 @@ batch batch_new(size_t n, size_t longest_word, size_t most_phones)
 {
     batch b = { .letters = memory(n * longest_word, sizeof *b.letters),
                 .read = memory(n, sizeof *b.read),
-                .write = memory(n, sizeof *b.write) };
+                .write = memory(n, sizeof *b.write),
+                .phones = memory(n * most_phones + 1, sizeof *b.phones),
+                .said = memory(n, sizeof *b.said) };
     for (int k = 0; k < DECODERS; k++) {
         b.before[k] = memory(n * (most_phones + 1), sizeof(int32_t));
         b.after[k] = memory(n * (most_phones + 1), sizeof(int32_t));
@@ -78,6 +80,8 @@ void batch_free(batch *b)
     free(b->letters);
     free(b->read);
     free(b->write);
+    free(b->phones);
+    free(b->said);
     for (int k = 0; k < DECODERS; k++) {
         free(b->before[k]);
         free(b->after[k]);
@@ -91,7 +95,11 @@ void batch_empty(batch *b)
 
 void batch_add(batch *b, const char *word, const int32_t *phones, int32_t n)
 {
+    const int64_t at = b->phone_count - b->n;    /* phones so far; each word also has a mark */
+    for (int32_t i = 0; i < n; i++)
+        b->phones[at + i] = phones[i];
     b->read[b->n] = (int32_t)strlen(word);
+    b->said[b->n] = n;
     b->write[b->n++] = n + 1;
     for (; *word; word++)
         b->letters[b->letter_count++] = *word - 'a';
@@ -158,17 +166,7 @@ static weft_tensor *step_logits(const model *m, const encoded *e)
 
 weft_tensor *ctc_losses(const model *m, const encoded *e, const batch *b, weft_tensor **weight)
 {
-    int32_t *phones = memory((size_t)b->phone_count, sizeof *phones), *to = phones;
-    int32_t *length = memory((size_t)b->n, sizeof *length);
-    const int32_t *from = b->after[0];
-    for (int64_t i = 0; i < b->n; from += b->write[i++]) {
-        length[i] = b->write[i] - 1;
-        memcpy(to, from, (size_t)length[i] * sizeof *to);
-        to += length[i];
-    }
-    weft_tensor *labels = weft_ragged_ints(m->w, phones, &(weft_lengths){ .n = b->n, .len = length });
-    free(phones);
-    free(length);
+    weft_tensor *labels = weft_ragged_ints(m->w, b->phones, &(weft_lengths){ .n = b->n, .len = b->said });
     weft_ctc_opts opts = { .blank = MARK, .skip_infeasible = true };
     return weft_ctc_losses(step_logits(m, e), labels, &opts, weight);
 }
@@ -209,9 +207,7 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
-/* score of a proposal that does not fit the steps of a CTC model; weight of such a model, by the development
- * words */
-static const double CTC_IMPOSSIBLE = -50, CTC_VOTE = 1;
+static const double CTC_IMPOSSIBLE = -50;        /* log p of phones that do not fit the steps of a CTC model */
 typedef struct {
     const int32_t *phones;
     int32_t n;
@@ -276,7 +272,7 @@ static void add_scores(const model *m, proposals *p, const char *const *words, s
     if (m->steps) {
         weft_tensor *weight, *losses = ctc_losses(m, &e, &b, &weight);
         weft_tensor *impossible = weft_scalar(m->w, CTC_IMPOSSIBLE);
-        add_to_scores(p, weft_scale(weft_where(weight, weft_scale(losses, -1), impossible), CTC_VOTE));
+        add_to_scores(p, weft_where(weight, weft_scale(losses, -1), impossible));
     }
     batch_free(&b);
 }

@@ -53,6 +53,7 @@ typedef struct {
     int32_t *letters, *read;                     /* tokens end to end; length of each word */
     int32_t *before[DECODERS], *after[DECODERS]; /* inputs and targets of the decoders */
     int32_t *write;                              /* their lengths */
+    int32_t *phones, *said;                      /* phones without marks, and their numbers */
     int64_t letter_count, phone_count;
 } batch;
 

@@ -283,8 +283,8 @@ static void hint_of_case(const question *q, const char *name, double got, double
     if (q->steps > 50)
         hint("with %d steps and %d labels, %s is %s, not %s: short cases are right. %s",
              q->steps, q->n, name, BOTH(got, want),
-             *name == 'b'   ? "Keep all states to the end, because one that is far "
-                              "behind may win, and use types for 600 classes" :
+             *name == 'b'   ? "Keep all states to the end: one with a low score may "
+                              "win. Use types for 600 classes" :
              q->classes > 5 ? "Do your types suffice for 600 classes?" :
              is_near(got, want, 1e-3) ? "Small parts of a sum count too" :
                                         "Add probabilities in logarithms, with the "

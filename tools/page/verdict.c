@@ -81,7 +81,6 @@ void put_verdict(page *p)
             p,
             "The plan to take, then the others by time, or by cells without times. ms: of a pass over the "
             "corpus, with its range. Memory: cells that the largest batch stores. Disturbance: of gradients. "
-            "Ties: as "
-            "good as the fastest within the error.",
+            "Ties: as good as the fastest within the error.",
             "planner", v->n < BEST ? v->n : BEST, fill_best, NULL);
 }
