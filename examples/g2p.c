@@ -26,7 +26,7 @@ typedef struct {
     int64_t pool, words;
     double smoothing;
 } settings;
-enum { SETTINGS = 19 };
+enum { SETTINGS = 18 };
 typedef struct {
     settings set;
     run_options run;
@@ -43,7 +43,6 @@ static const option all_options[] = {
     SETTING("decoders", WHOLE, model.decoders, 2, 1, 2,
             "decoders; the second writes from the last phone to the first"),
     SETTING("ctc", WHOLE, model.ctc, 0, 0, 1, "1: a CTC layer instead of decoders"),
-    SETTING("decoder-layers", WHOLE, model.decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
             "parts of an update; fixes the result for any number of ranks; 0: one per rank"),

@@ -323,14 +323,11 @@ static void best_moves(const weft__ctc *k, const int32_t *label, int64_t n, cons
 {
     for (int64_t i = n - 1; i >= 0; i--) {
         const bool may_skip = i % 2 && i > 1 && label[i / 2] != label[i / 2 - 1];
-        double best = score[i];
         move[i] = 0;
         for (uint8_t m = 1; m <= 1 + may_skip && m <= i; m++)
-            if (score[i - m] > best) {
-                best = score[i - m];
+            if (score[i - m] > score[i - move[i]])
                 move[i] = m;
-            }
-        score[i] = best + (double)x[class_of_state(k, label, i)];
+        score[i] = score[i - move[i]] + (double)x[class_of_state(k, label, i)];
     }
 }
 /* Writes the best path of a sequence. Returns its score, or NaN if a logit is NaN or infinity. score and move

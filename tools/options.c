@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nearest.h"
-#include "io/io.h"
 #include "tools/options.h"
 
 int usage_error(const subcommand *s, const char *format, ...)
@@ -65,6 +64,7 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
 {
     char *field = (char *)to + o->field;
     const char *before;
+    const size_t n = strlen(value);
     switch (o->kind) {
     case OPTION_FLAG:
         return *(bool *)field = true;
@@ -78,7 +78,7 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
         memcpy(&before, field, sizeof before);
         if (before && o->once)
             return usage_error(s, "%s: found twice; expected once", o->name), false;
-        if (o->ending && !weft__ends_in(value, o->ending))
+        if (o->ending && (n < strlen(o->ending) || strcmp(value + n - strlen(o->ending), o->ending)))
             return usage_error(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value), false;
         memcpy(field, &value, sizeof value);
         return true;

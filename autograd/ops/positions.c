@@ -4,9 +4,7 @@
 #include "autograd/api_windows.h"
 #include "autograd/op.h"
 
-typedef struct angle {
-    double rate, sin, cos, sin_of_rate, cos_of_rate;
-} angle;
+typedef struct { double rate, sin, cos, sin_of_rate, cos_of_rate; } angle;
 
 static angle *angles_of(weft *w, int64_t width, double base)
 {
@@ -90,11 +88,9 @@ weft_tensor *weft_positional_encoding(weft_tensor *like, int64_t width, double b
 {
     base = weft__or(base, 10000);
     if (!is_ragged(like) || width < 2 || width % 2 || width > INT32_MAX || !is_base(base))
-        return weft__failed(
-            like, WEFT_EARG, "positional_encoding",
-            "width %lld, base %g; expected a ragged tensor, an even width of 2 or more, and a "
-            "finite base above 0",
-            (long long)width, base);
+        return weft__failed(like, WEFT_EARG, "positional_encoding",
+                            "width %lld, base %g; expected a ragged tensor, an even width, a base above 0",
+                            (long long)width, base);
     return rows_of(like, IN_TURN, width, base);
 }
 
@@ -107,7 +103,7 @@ weft_tensor *weft_rope(weft_tensor *x, const weft_rope_opts *opts)
         width(x) % (2 * heads) || !is_base(base))
         return weft__failed(x, WEFT_ESHAPE, "rope",
                             "%lld heads, base %g; expected ragged reals [N, heads * d] with an even d, and a "
-                            "finite base above 0",
+                            "base above 0",
                             (long long)heads, base);
     const int64_t d = width(x) / heads, half = d / 2;
     weft_tensor *angles = rows_of(x, o.interleaved ? NEIGHBOURS : HALVES, d, base);

@@ -9,14 +9,13 @@
 static decoder decoder_new(weft_module *parent, const char *name, const model_opts *s, int classes)
 {
     weft_module *m = weft_submodule_new(parent, name);
-    int64_t h = s->hidden, e = s->embed, layers = s->decoder_layers;
-    weft_rnn_opts writes = { e, h, .layers = (int)layers, .dropout = s->dropout };
-    weft_linear_opts bridge = { .in = 2 * h, .out = layers * h };
+    int64_t h = s->hidden, e = s->embed;
+    weft_linear_opts bridge = { .in = 2 * h, .out = h };
     weft_attention_layer_opts looks = { .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h };
     weft_dropout_opts drop = { .p = s->dropout };
     return (decoder){
         .phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = classes, .columns = e }),
-        .rnn = weft_lstm_new(m, "rnn", &writes),
+        .rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = e, .hidden = h }),
         .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
         .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
         .attention = weft_attention_new(m, "attention", &looks),
@@ -25,7 +24,6 @@ static decoder decoder_new(weft_module *parent, const char *name, const model_op
         .drop_phones = weft_dropout_new(m, "drop_phones", &drop),
         .drop_output = weft_dropout_new(m, "drop_output", &drop),
         .hidden = h,
-        .layers = layers,
     };
 }
 
@@ -112,14 +110,14 @@ void batch_add(batch *b, const char *word, const int32_t *phones, int32_t n)
     b->phone_count += n + 1;
 }
 
-/* Maps the encoder's last states [2 L, n, H] to the decoder's first [D, n, H], from both directions of the
+/* Maps the encoder's last states [2 L, n, H] to the decoder's first [1, n, H], from both directions of the
  * top layer. */
 static weft_tensor *bridge(const decoder *d, weft_linear *l, weft_tensor *last)
 {
     int64_t n = weft_size(last, 1);
     weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1); /* [n, 2, H] */
     weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * d->hidden))));
-    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, d->layers, d->hidden)), 0, 1);
+    return weft_reshape(y, WEFT_SHAPE(1, n, d->hidden));
 }
 
 static weft_state first_state(const decoder *d, const encoded *e)
@@ -207,7 +205,7 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
-static const double CTC_IMPOSSIBLE = -50;        /* log p of phones that do not fit the steps of a CTC model */
+static const double CTC_IMPOSSIBLE = -50;        /* log p of phones without a path in a CTC model */
 typedef struct {
     const int32_t *phones;
     int32_t n;

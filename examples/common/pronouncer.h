@@ -14,7 +14,7 @@
 enum { LIMIT = 32, DECODERS = 2, MODELS = 8 };
 
 typedef struct {
-    int64_t hidden, embed, layers, decoders, decoder_layers, ctc;
+    int64_t hidden, embed, layers, decoders, ctc;
     double dropout;
 } model_opts;
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
     weft_linear *bridge_h, *bridge_c, *combine, *output;
     weft_attention_layer *attention;
     weft_dropout_layer *drop_phones, *drop_output;
-    int64_t hidden, layers;
+    int64_t hidden;
 } decoder;
 typedef struct model {
     weft *w;

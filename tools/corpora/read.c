@@ -116,9 +116,8 @@ bool read_length(const char *path, long long line, const char *word, int64_t *le
     errno = 0;
     *length = strtoll(word, &end, 10);
     return (!errno && !*end && *length >= 0 && *length <= INT32_MAX) ||
-           say_failure(
-               "%s:%lld: \"%.40s\" is not a length; expected 0 .. %d; for text see weft lengths --unit", path,
-               line, word, INT32_MAX);
+           say_failure("%s:%lld: \"%.40s\" is not a length, 0 .. %d; for text: weft lengths --unit", path,
+                       line, word, INT32_MAX);
 }
 
 /* Adds whole numbers between white space. */
