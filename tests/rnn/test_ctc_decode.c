@@ -96,6 +96,17 @@ TABLE_TEST(ctc_decode, aligns_by_the_best_of_all_paths)
     }
 }
 
+TABLE_TEST(ctc_decode, aligns_early_if_paths_are_equal)
+{
+    static const int32_t steps_of = 6, labels_of = 3, two_ones[] = { 1, 1, 2 }, want[] = { 1, 0, 1, 2, 0, 0 };
+    static const weft_real zeros[6 * 3];
+    weft_tensor *x = weft_ragged(w, zeros, 3, &(weft_lengths){ .n = 1, .len = &steps_of });
+    weft_tensor *y = weft_ragged_ints(w, two_ones, &(weft_lengths){ .n = 1, .len = &labels_of });
+    int32_t got[6];
+    weft_read_sequences(weft_ctc_align(x, y, 0), got, sizeof got);
+    cr_assert_arr_eq(got, want, sizeof want);
+}
+
 TABLE_TEST(ctc_decode, aligns_long_labels_and_refuses_what_has_no_path, .init = synchronised)
 {
     const bool cpu = strcmp(weft_device_name(w), "cuda") != 0;
