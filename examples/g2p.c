@@ -23,10 +23,10 @@ const char program[] = "g2p";
 typedef struct {
     training_settings train;
     model_opts model;
-    int64_t pool, words;
+    int64_t pool, words, joint;
     double smoothing;
 } settings;
-enum { SETTINGS = 18 };
+enum { SETTINGS = 19 };
 typedef struct {
     settings set;
     run_options run;
@@ -43,11 +43,13 @@ static const option all_options[] = {
     SETTING("decoders", WHOLE, model.decoders, 2, 1, 2,
             "decoders; the second writes from the last phone to the first"),
     SETTING("ctc", WHOLE, model.ctc, 0, 0, 1, "1: a CTC layer instead of decoders"),
+    SETTING("joint", WHOLE, joint, 8, 0, ORDERS,
+            "longest n-gram of the joint model, which proposes and chooses too; 0: no such model"),
     SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words per update"),
     SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
             "parts of an update; fixes the result for any number of ranks; 0: one per rank"),
     SETTING("pool", WHOLE, pool, 50, 1, 1e6, "batches whose words are sorted by length together"),
-    SETTING("epochs", WHOLE, train.epochs, 8, 0, 1e6, "passes over the training words"),
+    SETTING("epochs", WHOLE, train.epochs, 6, 0, 1e6, "passes over the training words"),
     SETTING("warmup", WHOLE, train.warmup, 300, 0, 1e9, "updates until the full learning rate"),
     SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "seed of all random numbers"),
     SETTING("words", WHOLE, words, 0, 0, 1e9, "number of words to take from the dictionary, about; 0: all"),
@@ -169,6 +171,8 @@ typedef struct {
     entry **pair;
     batch batch;
     int64_t devs, *dev;                          /* words */
+    int32_t *graphones;
+    int64_t graphone_count;
     int64_t points, hash;                        /* of the loss's curve; of the dictionary */
     double *curve, *judged;                      /* [points], [epochs][per, wer] */
     char phones[PHONES * NAME], *test;
@@ -195,6 +199,9 @@ static void make_pairs(run *r)
     r->batch = batch_new((size_t)r->o.set.train.batch, (size_t)longest, (size_t)most_phones);
     training_data(&r->t, r->pairs, size, tokens, r->o.set.pool);
     free(size);
+    r->graphones = joint_align(r->pair, r->o.set.joint ? r->pairs : 0, &r->graphone_count);
+    if (r->o.set.joint)
+        r->m.joint = joint_new(r->graphones, r->graphone_count, (int)r->o.set.joint);
 }
 
 /* Returns the sum of the decoders' losses. */
@@ -328,12 +335,12 @@ static void draw_attention(const char *path, const model *m, const phone_set *p,
 /* Draws some training words unsorted, with the padding that the loader's sorting avoids. */
 static void draw_batch(const char *path, const run *r)
 {
-    enum { WORDS = 8, LONGEST = 64 };
-    const char *labels[WORDS * LONGEST];
+    enum { WORDS = 8, WIDEST = 64 };
+    const char *labels[WORDS * WIDEST];
     int32_t length[WORDS];
     for (int i = 0, n = 0; i < WORDS; i++) {
         const char *word = r->pair[(2 * i + 1) * r->pairs / (2 * WORDS)]->word;
-        for (length[i] = 0; word[length[i]] && length[i] < LONGEST; length[i]++)
+        for (length[i] = 0; word[length[i]] && length[i] < WIDEST; length[i]++)
             labels[n++] = letter_names[word[length[i]] - 'a'];
     }
     weft_lengths lengths = { .n = WORDS, .len = length };
@@ -424,12 +431,25 @@ static model *load_model(options *o, const bool *given, const char *path, weft *
     return m;
 }
 
-/* Loads the model of a file, and links those of --with to it. */
+static joint *load_joint(const char *path, int order)
+{
+    int64_t n = weft_checkpoint_item_size(path, "graphones");
+    int32_t *graphones = memory(n > 0 ? (size_t)n : 1, sizeof *graphones);
+    weft_checkpoint_item item = { "graphones", WEFT_I32, graphones, n };
+    check_file(n < 0 ? WEFT_EFORMAT : weft_load(path, NULL, NULL, &item, 1));
+    joint *j = joint_new(graphones, n, order);
+    free(graphones);
+    return j;
+}
+
+/* Loads the model of a file with its n-gram model, and links those of --with to it. */
 static model *load_models(options *o, const char *path, phone_set *phones)
 {
     static const bool none[OPTIONS];
     model *first = load_model(o, o->run.given, path, NULL, phones), *last = first;
     int count = 1;
+    if (o->set.joint)
+        first->joint = load_joint(path, (int)o->set.joint);
     for (const char *at = o->with; at; count++) {
         if (count == MODELS)
             quit(2, "--with: found more than %d files; expected at most that many", MODELS - 1);
@@ -452,6 +472,7 @@ static model *load_models(options *o, const char *path, phone_set *phones)
 static void close_models(model *m)
 {
     weft_close(m->w);
+    joint_free(m->joint);
     for (model *next; m; m = next) {
         next = m->next;
         free(m);
@@ -532,6 +553,7 @@ static void begin(run *r)
         { "loss", WEFT_F64, r->curve, r->points + 1 },
         { "dev", WEFT_F64, r->judged, 2 * s->train.epochs + 2 },
         { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
+        { "graphones", WEFT_I32, r->graphones, r->graphone_count },
         { "test", WEFT_TEXT, r->test, (int64_t)strlen(r->test) + 1 },
     };
     training_keep(t, items, sizeof items / sizeof *items);

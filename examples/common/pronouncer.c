@@ -205,14 +205,15 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
-static const double CTC_IMPOSSIBLE = -50;        /* log p of phones without a path in a CTC model */
+/* log p of phones without a path in a CTC or n-gram model; weight of the n-gram model, each decoder has 1 */
+static const double IMPOSSIBLE = -50, JOINT_WEIGHT = 2;
 typedef struct {
     const int32_t *phones;
     int32_t n;
     double score;
 } proposal;
 typedef struct {
-    int64_t words, most;                         /* most: proposals of a word */
+    int64_t words, most, limit;                  /* most: proposals of a word; limit: phones of a proposal */
     proposal *of;                                /* [words, most], each once */
     int64_t *count, total;                       /* [words] and their sum */
 } proposals;
@@ -226,23 +227,53 @@ static void reverse(int32_t *x, int32_t n)
     }
 }
 
+/* Adds a pronunciation of n phones, unless it is there. n < 0: none. */
+static void propose(proposals *p, int64_t word, const int32_t *phones, int32_t n)
+{
+    proposal *list = p->of + word * p->most;
+    bool known = n < 0 || n > p->limit;
+    for (int64_t j = 0; j < p->count[word] && !known; j++)
+        known = list[j].n == n && !memcmp(list[j].phones, phones, (size_t)n * sizeof *phones);
+    if (!known) {
+        list[p->count[word]++] = (proposal){ phones, n, 0 };
+        p->total++;
+    }
+}
+
 /* Adds the pronunciations that decoder k wrote. Those of the second decoder get the usual order. */
-static void propose(proposals *p, const weft_decoded *said, int k)
+static void propose_decoded(proposals *p, const weft_decoded *said, int k)
 {
     for (int64_t i = 0; i < p->words * said->best; i++) {
-        int64_t word = i / said->best;
-        int32_t n = said->len[i], *phones = said->tokens + i * said->limit;
-        proposal *list = p->of + word * p->most;
+        int32_t *phones = said->tokens + i * said->limit;
         if (k == 1)
-            reverse(phones, n);
-        bool known = n < 0;
-        for (int64_t j = 0; j < p->count[word] && !known; j++)
-            known = list[j].n == n && !memcmp(list[j].phones, phones, (size_t)n * sizeof *phones);
-        if (!known) {
-            list[p->count[word]++] = (proposal){ phones, n, 0 };
-            p->total++;
+            reverse(phones, said->len[i]);
+        propose(p, i / said->best, phones, said->len[i]);
+    }
+}
+
+/* Adds the `beam` best pronunciations of the n-gram model. store: receives their phones. */
+static void propose_joint(proposals *p, const joint *j, const char *const *words, int64_t beam, int32_t *store)
+{
+    pronunciation best[BEST];
+    for (int64_t i = 0; i < p->words; i++) {
+        int32_t count = joint_search(j, words[i], NULL, 0, best);
+        for (int32_t k = 0; k < count && k < beam; k++) {
+            for (int32_t f = 0; f < best[k].n; f++)
+                store[f] = best[k].phones[f];
+            propose(p, i, store, best[k].n);
+            store += best[k].n;
         }
     }
+}
+
+static void add_joint_scores(const joint *j, proposals *p, const char *const *words)
+{
+    pronunciation best[BEST];
+    for (int64_t i = 0; i < p->words; i++)
+        for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; it < end; it++) {
+            int32_t count = joint_search(j, words[i], it->phones, it->n, best);
+            it->score += JOINT_WEIGHT * (count ? best->log_p : IMPOSSIBLE);
+        }
 }
 
 static void add_to_scores(proposals *p, weft_tensor *log_p)
@@ -255,9 +286,9 @@ static void add_to_scores(proposals *p, weft_tensor *log_p)
 }
 
 /* Adds the log probabilities under all decoders of a model to the proposals' scores. */
-static void add_scores(const model *m, proposals *p, const char *const *words, size_t longest, int64_t limit)
+static void add_scores(const model *m, proposals *p, const char *const *words, size_t longest)
 {
-    batch b = batch_new((size_t)p->total, longest, (size_t)limit);
+    batch b = batch_new((size_t)p->total, longest, (size_t)p->limit);
     for (int64_t i = 0; i < p->words; i++)
         for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; it < end; it++)
             batch_add(&b, words[i], it->phones, it->n);
@@ -269,7 +300,7 @@ static void add_scores(const model *m, proposals *p, const char *const *words, s
     }
     if (m->steps) {
         weft_tensor *weight, *losses = ctc_losses(m, &e, &b, &weight);
-        weft_tensor *impossible = weft_scalar(m->w, CTC_IMPOSSIBLE);
+        weft_tensor *impossible = weft_scalar(m->w, IMPOSSIBLE);
         add_to_scores(p, weft_where(weight, weft_scale(losses, -1), impossible));
     }
     batch_free(&b);
@@ -280,6 +311,8 @@ static void choose(const proposals *p, weft_decoded *said)
 {
     for (int64_t i = 0; i < p->words; i++) {
         const proposal *list = p->of + i * p->most, *best = list;
+        if (!p->count[i])
+            continue;
         for (int64_t j = 1; j < p->count[i]; j++)
             if (list[j].score > best->score)
                 best = &list[j];
@@ -298,7 +331,9 @@ weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int6
     batch b = batch_new((size_t)n, longest, 0);
     for (int64_t i = 0; i < n; i++)
         batch_add(&b, words[i], NULL, 0);
-    proposals p = { .words = n, .most = MODELS * DECODERS * beam };
+    bool search = beam > 1 && m->joint;
+    int32_t *found = memory(search ? (size_t)(n * beam) * 2 * longest + 1 : 1, sizeof *found);
+    proposals p = { .words = n, .most = (MODELS * DECODERS + 1) * beam, .limit = limit };
     p.of = memory((size_t)(n * p.most), sizeof *p.of);
     p.count = memory((size_t)n, sizeof *p.count);
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
@@ -308,17 +343,22 @@ weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int6
                 said[count] = it->steps ? write_steps(it, &e, beam) :
                                           write_phones(it, k, &e, n, limit, beam);
                 check_context(m->w, "%s", "");
-                propose(&p, &said[count++], k);
+                propose_decoded(&p, &said[count++], k);
             }
         }
-        for (const model *it = m; it && count > 1; it = it->next)
-            add_scores(it, &p, words, longest, limit);
+        if (search)
+            propose_joint(&p, m->joint, words, beam, found);
+        for (const model *it = m; it && (count > 1 || search); it = it->next)
+            add_scores(it, &p, words, longest);
     }
     check_context(m->w, "%s", "");
-    if (count > 1)
+    if (search)
+        add_joint_scores(m->joint, &p, words);
+    if (count > 1 || search)
         choose(&p, said);
     for (int k = 1; k < count; k++)
         weft_decoded_free(&said[k]);
+    free(found);
     free(p.of);
     free(p.count);
     batch_free(&b);

@@ -7,7 +7,7 @@
  * steps, and each step a phone or the blank. Several models of both kinds can propose and choose together. */
 #ifndef EXAMPLES_PRONOUNCER_H
 #define EXAMPLES_PRONOUNCER_H
-#include "dictionary.h"
+#include "joint.h"
 #include "options.h"
 
 /* LIMIT: largest number of phones of a decoded word. MODELS: largest number of models together */
@@ -36,6 +36,7 @@ typedef struct model {
     weft_linear *steps;                          /* CTC: logits of a letter's two steps; NULL: decoders */
     weft_ema *average;                           /* NULL: none */
     weft_parallel *ranks;                        /* they share the evaluation */
+    joint *joint;                                /* NULL, or the n-gram model that chooses too */
     struct model *next;                          /* NULL, or another model that pronounces with this one */
 } model;
 typedef struct {

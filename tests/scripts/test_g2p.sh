@@ -58,23 +58,27 @@ check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t &
 check "--test --beam" eval '"$g2p" --test whole.h5 --beam 3 >t && last_line t'
 check "greedy" eval '"$g2p" --test whole.h5 --beam 1 >greedy && last_line greedy'
 check "another result than greedy" eval '! [ "$(errors greedy)" = "$(errors first)" ]'
-check "a model with itself gives the same words" eval '"$g2p" --test whole.h5 --said one >o && "$g2p" --test whole.h5 --with whole.h5 --said two >t && cmp one two'
-check "two models" eval '"$g2p" --test whole.h5 --with seed.h5 --said two >t && last_line t && ! cmp -s one two'
+check "without the n-gram model" eval '"${run[@]}" --joint 0 --out plain.h5 && "$g2p" --test plain.h5 --said plain >t && last_line t'
+check "a model with itself gives the same words" eval '"$g2p" --test plain.h5 --with plain.h5 --said two >t && cmp plain two'
+check "two models" eval '"${run[@]}" --joint 0 --seed 2 --out plain2.h5 && "$g2p" --test plain.h5 --with plain2.h5 --said two >t && last_line t && ! cmp -s plain two'
 check "--say with two models" eval '"$g2p" --say whole.h5 --with seed.h5 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
-check "CTC" eval '"${run[@]}" --out ctc.h5 --ctc 1 --pictures pictures >t && last_line t'
-check "CTC, the same bytes with one thread" makes ctc2.h5 ctc.h5 "${run[@]}" --out ctc2.h5 --ctc 1 --threads 1
+check "CTC" eval '"${run[@]}" --joint 0 --out ctc.h5 --ctc 1 --pictures pictures >t && last_line t'
+check "CTC, the same bytes with one thread" makes ctc2.h5 ctc.h5 "${run[@]}" --joint 0 --out ctc2.h5 --ctc 1 --threads 1
 check "CTC says a word" eval '"$g2p" --say ctc.h5 bade >t && grep -Eq "^  bade  +[a-z ]*$" t'
 check "CTC, greedy" eval '"$g2p" --test ctc.h5 --beam 1 >t && last_line t'
-check "CTC and decoders together" eval '"$g2p" --test ctc.h5 --with whole.h5 --said three >t && last_line t && ! cmp -s one three'
+check "CTC and decoders together" eval '"$g2p" --test ctc.h5 --with plain.h5 --said three >t && last_line t && ! cmp -s plain three'
 check "--say" eval '"$g2p" --say whole.h5 BaDe cice >t && grep -Eq "^  bade  +[a-z ]+$" t && [ "$(wc -l <t)" = 2 ]'
+check "a word too long for the n-gram model" eval '"$g2p" --say whole.h5 "$(printf "ba%.0s" {1..40})" >t && [ "$(wc -l <t)" = 1 ]'
 check "--say --beam" eval '"$g2p" --say whole.h5 --beam 4 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
 check "a resumed run that was complete, the same bytes" makes again.h5 whole.h5 "${run[@]}" --out again.h5 --resume
 
 # ---- a language without exceptions is learnt by each kind of model
-learns() { "$g2p" --data dict --hidden 32 --embed 16 --batch 8 --epochs 10 --warmup 20 --lr 0.005 --out learnt.h5 "$@" >t && grep -q 'PER 0.00 % WER 0.00 %' t; }
+learns() { "$g2p" --data dict --joint 0 --hidden 32 --embed 16 --batch 8 --epochs 10 --warmup 20 --lr 0.005 --out learnt.h5 "$@" >t && grep -q 'PER 0.00 % WER 0.00 %' t; }
 check "two decoders learn it" learns
 check "one decoder learns it" learns --decoders 1 --beam 1
 check "CTC learns it" learns --ctc 1
+check "the n-gram model learns it without training" eval '"$g2p" --data dict --joint 4 --epochs 0 --hidden 8 --embed 4 --out joint.h5 >t && grep -q "PER 0.00 % WER 0.00 %" t'
+check "also from the file" eval '"$g2p" --test joint.h5 >t && grep -q "PER 0.00 % WER 0.00 %" t'
 
 # ---- stopped by Ctrl-C, killed at any moment
 for signal in INT TERM; do
@@ -91,6 +95,7 @@ check "no arguments" exits 2 'expected --data DICT' "$g2p"
 check "an unknown option" exits 2 'unrecognized option' "$g2p" --nonsense
 check "no number" exits 2 'hidden: found "1.5"; expected a whole number' "$g2p" --data dict --hidden 1.5
 check "out of range" exits 2 'dropout: found "2"; expected a number from 0' "$g2p" --data dict --dropout 2
+check "n-grams too long" exits 2 'joint: found "13"; expected a whole number from 0 to 12' "$g2p" --data dict --joint 13
 check "an unknown device" exits 2 'device: found "abacus"; expected cpu, cuda or best' "$g2p" --data dict --device abacus
 check "two options that exclude each other" exits 2 'expected only one of --test, --say' "$g2p" --test whole.h5 --say whole.h5 word
 check "--with in a training" exits 2 'with: expected --test or --say' "${run[@]}" --out whole.h5 --with seed.h5
