@@ -252,7 +252,7 @@ static void add(pronunciation *list, int32_t *n, const pronunciation *x)
 static int best_first(const void *a, const void *b)
 {
     const pronunciation *x = a, *y = b;
-    return (x->log_p < y->log_p) - (x->log_p > y->log_p);
+    return x->log_p != y->log_p ? (x->log_p < y->log_p ? 1 : -1) : (x->node > y->node) - (x->node < y->node);
 }
 
 /* Adds a graphone's phones to x. Returns whether x still agrees with must [n]. */

@@ -252,7 +252,8 @@ static void propose_decoded(proposals *p, const weft_decoded *said, int k)
 }
 
 /* Adds the `beam` best pronunciations of the n-gram model. store: receives their phones. */
-static void propose_joint(proposals *p, const joint *j, const char *const *words, int64_t beam, int32_t *store)
+static void propose_joint(proposals *p, const joint *j, const char *const *words, int64_t beam,
+                          int32_t *store)
 {
     pronunciation best[BEST];
     for (int64_t i = 0; i < p->words; i++) {

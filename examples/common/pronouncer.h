@@ -4,7 +4,8 @@
  * from its last states. The first writes the phones from first to last, the second from last to first. Both
  * propose pronunciations by beam search, and the proposal with the highest probability under both together
  * is the result (Liu et al. 2016). With CTC (Rao et al. 2015) there is no decoder: each letter gives two
- * steps, and each step a phone or the blank. Several models of both kinds can propose and choose together. */
+ * steps, and each step a phone or the blank. Several models of both kinds can propose and choose together,
+ * with an n-gram model (joint.h). */
 #ifndef EXAMPLES_PRONOUNCER_H
 #define EXAMPLES_PRONOUNCER_H
 #include "joint.h"
@@ -73,8 +74,8 @@ weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, wef
                     weft_tensor **map);
 /* Returns the losses [n] of a CTC model and their weights [n], 0 for words of too few letters. */
 weft_tensor *ctc_losses(const model *m, const encoded *e, const batch *b, weft_tensor **weight);
-/* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models
- * propose and choose; beam 1: the first decoder of the first model alone writes the most probable phones. The
- * caller ends the result by weft_decoded_free and weft_clear. */
+/* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models and
+ * the n-gram model of the first propose and choose; beam 1: the first decoder of the first model alone writes
+ * the most probable phones. The caller ends the result by weft_decoded_free and weft_clear. */
 weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int64_t limit, int64_t beam);
 #endif
