@@ -108,5 +108,5 @@ typedef bool bench_case(const settings *s);
 bench_case bench_net, bench_lstm, bench_gru, bench_bilstm, bench_mingru, bench_scan, bench_long,
     bench_sweep, bench_never_slower, bench_slow_pack, bench_attention, bench_growth,
     bench_transformer_lstm, bench_tft, bench_g2p, bench_decode, bench_gemm, bench_pack, bench_plan,
-    bench_conv, bench_crf;
+    bench_conv, bench_crf, bench_ctc;
 #endif

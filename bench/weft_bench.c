@@ -18,7 +18,7 @@ static const struct {
 } cases[] = { CASE(net), CASE(lstm), CASE(gru), CASE(bilstm), CASE(mingru), CASE(scan),
               CASE(transformer_lstm), CASE(tft), CASE(attention), CASE(g2p), CASE(decode), CASE(growth),
               CASE(gemm), CASE(pack), CASE(plan), CASE(long), CASE(never_slower), CASE(sweep),
-              CASE(slow_pack), CASE(conv), CASE(crf) };
+              CASE(slow_pack), CASE(conv), CASE(crf), CASE(ctc) };
 
 static bool run_named(const char *name, const settings *s)
 {

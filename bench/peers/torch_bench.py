@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_bench.py - runs the work of weft_bench in PyTorch. Prints one JSON object a line with the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,mingru,scan,transformer_lstm,tft,attention,g2p,conv,crf,gemm,long,never_slower
+    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,mingru,scan,transformer_lstm,tft,attention,g2p,conv,crf,ctc,gemm,long,never_slower
                                        [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
 Every case runs padded and packed: recurrent layers with pack_padded_sequence, attention sequence by sequence over concatenated tokens.
@@ -215,7 +215,22 @@ def crf(args, row):
     return Work(net, {"padded": lambda: -net["crf"](net.emissions, tags, keep) if torch.is_grad_enabled() else net["crf"].decode(net.emissions, keep)})
 
 
-BUILD = {"conv": conv, "crf": crf, "scan": scan, "mingru": scan, "transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
+def ctc(args, row):
+    """A label for every four steps; class 0 is the blank. Time-major logits from the start."""
+    lens = lengths(row["lengths"], row["B"], row["T"])
+    row["tokens"] = sum(lens)
+    net = nn.Module()
+    flat = 2 * formula("emissions", row["tokens"] * row["H"]).reshape(-1, row["H"])
+    net.register_parameter("emissions", nn.Parameter(padded(flat, lens, row["T"]).transpose(0, 1).contiguous().to(args.device)))
+    said = torch.tensor([n // 4 for n in lens])
+    labels = 1 + ((formula("tags", int(said.sum())) + .5) * (row["H"] - 1)).long().to(args.device)
+
+    def loss():
+        return nn.functional.ctc_loss(net.emissions.float().log_softmax(2), labels, torch.tensor(lens), said, reduction="sum")
+    return Work(net, {"padded": loss})
+
+
+BUILD = {"conv": conv, "crf": crf, "ctc": ctc, "scan": scan, "mingru": scan, "transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
 
 
 # ---- steps ----
@@ -393,7 +408,7 @@ def cases(args):
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
     slow = [dict(net[0], case="slow_pack", T=T, lengths=kind) for kind in ("equal", "triangle") for T in (32, 64, 128, 256, 512)[:3 if quick else 5]]
     found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "mingru": [layer("mingru", 256, 64, 128, "uniform")], "scan": [layer("scan", 256, 64, 128, "uniform")], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
-             "g2p": words, "conv": convs, "crf": [layer("crf", H, 64, 128, "uniform") for H in (9, 45)], "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
+             "g2p": words, "conv": convs, "crf": [layer("crf", H, 64, 128, "uniform") for H in (9, 45)], "ctc": [layer("ctc", 40, 64, 128, "uniform"), layer("ctc", 64, 16, 800, "uniform")], "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})
     return found
