@@ -5,10 +5,10 @@
  *     g2p --test FILE                 prints the error on the test words
  *     g2p --say FILE WORD...          prints the phones of words
  *
- * The model is in common/pronouncer.c. FILE holds weights, settings, phones, the words of the test, and the
- * state of the training. So a run that was killed and resumed ends with the same bytes as one that was not.
- * After kill -9 the log repeats the points since the last save of FILE. The seconds of a resumed run count
- * its last process only. */
+ * The model is in common/pronouncer.c. FILE holds weights, settings, phones, the words of the test, the
+ * aligned training words, and the state of the training. So a run that was killed and resumed ends with the
+ * same bytes as one that was not. After kill -9 the log repeats the points since the last save of FILE. The
+ * seconds of a resumed run count its last process only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -436,7 +436,9 @@ static joint *load_joint(const char *path, int order)
     int64_t n = weft_checkpoint_item_size(path, "graphones");
     int32_t *graphones = memory(n > 0 ? (size_t)n : 1, sizeof *graphones);
     weft_checkpoint_item item = { "graphones", WEFT_I32, graphones, n };
-    check_file(n < 0 ? WEFT_EFORMAT : weft_load(path, NULL, NULL, &item, 1));
+    if (n < 0 || order > ORDERS || order < 1)
+        quit(1, "%s: damaged n-gram model", path);
+    check_file(weft_load(path, NULL, NULL, &item, 1));
     joint *j = joint_new(graphones, n, order);
     free(graphones);
     return j;

@@ -3,7 +3,7 @@
 #:   bench                      compares with PyTorch on the same work, if installed; BENCH_FLAGS=
 #:   bench-growth               measures how the cost of a step grows with each size (docs/growth.md)
 #:   bench-parallel             measures the cost and the gain of ranks, with Open MPI
-#:   g2p-best                   two larger models pronounce together, a quarter of an hour; DICT= SEED=
+#:   g2p-best                   two larger networks pronounce together, twenty minutes; DICT= SEED=
 #:   classify                   compares networks and DTW on time series; CLASSIFY_FLAGS= AEON=folder
 #:   tagger                     compares softmax, CRF and crfsuite on the stress of words; TAGGER_FLAGS= CRFSUITE=folder
 #:   bench-stream               measures calls with one token, and onnxruntime from PyPI

@@ -19,7 +19,7 @@ enum { ROUNDS = 8, NODES = (LONGEST + 1) * (MOST * LONGEST + 1), EDGES = (MOST +
 typedef struct { int32_t from, to, graphone; } edge;
 typedef struct {
     int32_t letters, nodes, count;
-    edge edge[EDGES];                            /* those on a way from the first node to the last */
+    edge edge[EDGES];                            /* those on a path from the first node to the last */
 } lattice;
 
 static void make_lattice(lattice *l, const entry *e)
@@ -28,8 +28,9 @@ static void make_lattice(lattice *l, const entry *e)
     l->letters = letters <= LONGEST ? (int32_t)letters : 0;
     l->count = 0;
     int32_t n = e->n, row = n + 1, many = l->letters;
-    l->nodes = (many + 1) * row;
-    for (int32_t i = 0; i < many && n <= MOST * many; i++)
+    const bool fits = n <= MOST * many;
+    l->nodes = fits ? (many + 1) * row : 1;
+    for (int32_t i = 0; fits && i < many; i++)
         for (int32_t j = 0; j <= n && j <= MOST * i; j++)
             for (int32_t k = 0; k <= MOST && j + k <= n; k++)
                 if (n - j - k <= MOST * (many - i - 1))
@@ -40,7 +41,7 @@ static void make_lattice(lattice *l, const entry *e)
 /* Adds the expected number of each graphone, given their probabilities p. */
 static void expect(const lattice *l, const double *p, double *sum)
 {
-    static double to[NODES], from[NODES];        /* probabilities of the ways to a node, and from it */
+    static double to[NODES], from[NODES];        /* probabilities of the paths to a node, and from it */
     const edge *end = l->edge + l->count;
     memset(to, 0, (size_t)l->nodes * sizeof *to);
     memset(from, 0, (size_t)l->nodes * sizeof *from);
@@ -49,12 +50,12 @@ static void expect(const lattice *l, const double *p, double *sum)
         to[x->to] += to[x->from] * p[x->graphone];
     for (const edge *x = end; x-- > l->edge;)
         from[x->from] += p[x->graphone] * from[x->to];
-    for (const edge *x = l->edge; x < end; x++)
+    for (const edge *x = l->edge; x < end && from[0] > 0; x++)
         sum[x->graphone] += to[x->from] * p[x->graphone] * from[x->to] / from[0];
 }
 
-/* Stores the graphones of the most probable way, the first of equal ones. */
-static void best_way(const lattice *l, const double *p, int32_t *graphones)
+/* Stores the graphones of the most probable path, the first of equal ones. Returns false if there is none. */
+static bool best_path(const lattice *l, const double *p, int32_t *graphones)
 {
     static double most[NODES];
     static const edge *last[NODES];
@@ -65,9 +66,12 @@ static void best_way(const lattice *l, const double *p, int32_t *graphones)
             most[x->to] = most[x->from] * p[x->graphone];
             last[x->to] = x;
         }
+    if (!l->count || !(most[l->nodes - 1] > 0))
+        return false;
     const edge *x = last[l->nodes - 1];
     for (int32_t i = l->letters; i-- > 0; x = last[x->from])
         graphones[i] = x->graphone;
+    return true;
 }
 
 int32_t *joint_align(entry *const *pair, int64_t n, int64_t *count)
@@ -94,8 +98,7 @@ int32_t *joint_align(entry *const *pair, int64_t n, int64_t *count)
     *count = 0;
     for (int64_t i = 0; i < n; i++) {
         make_lattice(&l, pair[i]);
-        if (l.count) {
-            best_way(&l, p, graphones + *count);
+        if (best_path(&l, p, graphones + *count)) {
             *count += l.letters;
             graphones[(*count)++] = END;
         }
@@ -237,7 +240,7 @@ static int32_t move_on(const joint *j, int32_t context, int32_t graphone)
 }
 
 /* ---- the search ---- */
-/* Adds x to the list. Two of the same phones and context become one. */
+/* Adds x to the list. If its phones and context are there already, adds the probabilities. */
 static void add(pronunciation *list, int32_t *n, const pronunciation *x)
 {
     for (pronunciation *it = list; it < list + *n; it++)
@@ -252,11 +255,15 @@ static void add(pronunciation *list, int32_t *n, const pronunciation *x)
 static int best_first(const void *a, const void *b)
 {
     const pronunciation *x = a, *y = b;
-    return x->log_p != y->log_p ? (x->log_p < y->log_p ? 1 : -1) : (x->node > y->node) - (x->node < y->node);
+    if (x->log_p != y->log_p)
+        return x->log_p < y->log_p ? 1 : -1;
+    if (x->node != y->node || x->n != y->n)
+        return x->node != y->node ? x->node - y->node : x->n - y->n;
+    return memcmp(x->phones, y->phones, (size_t)x->n);
 }
 
-/* Adds a graphone's phones to x. Returns whether x still agrees with must [n]. */
-static bool append(pronunciation *x, int32_t graphone, const int32_t *must, int32_t n)
+/* Adds a graphone's phones to x. Returns whether x can still become must [n] with that many letters left. */
+static bool append(pronunciation *x, int32_t graphone, const int32_t *must, int32_t n, int32_t left)
 {
     const int32_t phones[MOST] = { graphone / PHONES % PHONES, graphone % PHONES };
     for (int k = 0; k < MOST && phones[k] && graphone != END; k++) {
@@ -264,25 +271,25 @@ static bool append(pronunciation *x, int32_t graphone, const int32_t *must, int3
             return false;
         x->phones[x->n++] = (uint8_t)phones[k];
     }
-    return !must || graphone != END || x->n == n;
+    return !must || n - x->n <= MOST * left;
 }
 
 int32_t joint_search(const joint *j, const char *word, const int32_t *must, int32_t n,
                      pronunciation best[BEST])
 {
-    size_t letters = strlen(word);
-    if (letters > LONGEST)
+    if (strlen(word) > LONGEST)
         return 0;
+    const int32_t letters = (int32_t)strlen(word);
     pronunciation *next = memory(BEST * (size_t)j->node->kinds, sizeof *next);
     int32_t count = 1;
     best[0] = (pronunciation){ .node = child(j, 0, END) };
-    for (size_t i = 0; i <= letters; i++) {
+    for (int32_t i = 0; i <= letters; i++) {
         const int32_t *first = j->first + (i < letters ? word[i] - 'a' : LETTERS);
         int32_t found = 0;
         for (int32_t k = 0; k < count; k++)
             for (const int32_t *g = j->known + first[0]; g < j->known + first[1]; g++) {
                 pronunciation x = best[k];
-                if (append(&x, *g, must, n)) {
+                if (append(&x, *g, must, n, i < letters ? letters - 1 - i : 0)) {
                     x.log_p += log(probability(j, x.node, *g));
                     x.node = move_on(j, x.node, *g);
                     add(next, &found, &x);

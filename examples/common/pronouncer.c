@@ -205,7 +205,8 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
-/* log p of phones without a path in a CTC or n-gram model; weight of the n-gram model, each decoder has 1 */
+/* log p of phones without a path in a CTC model, or relative to the best of the n-gram model; weight of the
+ * n-gram model, where each decoder has 1 */
 static const double IMPOSSIBLE = -50, JOINT_WEIGHT = 2;
 typedef struct {
     const int32_t *phones;
@@ -267,14 +268,17 @@ static void propose_joint(proposals *p, const joint *j, const char *const *words
     }
 }
 
+/* Adds the log probabilities of the n-gram model, relative to its best pronunciation of the word. */
 static void add_joint_scores(const joint *j, proposals *p, const char *const *words)
 {
-    pronunciation best[BEST];
-    for (int64_t i = 0; i < p->words; i++)
-        for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; it < end; it++) {
+    pronunciation first[BEST], best[BEST];
+    for (int64_t i = 0; i < p->words; i++) {
+        int32_t known = joint_search(j, words[i], NULL, 0, first);
+        for (proposal *it = p->of + i * p->most, *end = it + p->count[i]; known && it < end; it++) {
             int32_t count = joint_search(j, words[i], it->phones, it->n, best);
-            it->score += JOINT_WEIGHT * (count ? best->log_p : IMPOSSIBLE);
+            it->score += JOINT_WEIGHT * (count ? best->log_p - first->log_p : IMPOSSIBLE);
         }
+    }
 }
 
 static void add_to_scores(proposals *p, weft_tensor *log_p)
@@ -307,7 +311,7 @@ static void add_scores(const model *m, proposals *p, const char *const *words, s
     batch_free(&b);
 }
 
-/* Puts the best proposal of each word to its first place in `said`, where it has room. */
+/* Copies the best proposal of each word to its first place in `said`. */
 static void choose(const proposals *p, weft_decoded *said)
 {
     for (int64_t i = 0; i < p->words; i++) {
@@ -344,6 +348,8 @@ weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int6
                 said[count] = it->steps ? write_steps(it, &e, beam) :
                                           write_phones(it, k, &e, n, limit, beam);
                 check_context(m->w, "%s", "");
+                if (!count && said->best * said->limit < limit)
+                    p.limit = said->best * said->limit; /* room for the result */
                 propose_decoded(&p, &said[count++], k);
             }
         }

@@ -59,7 +59,8 @@ typedef struct {
     int64_t letter_count, phone_count;
 } batch;
 
-/* Returns an empty batch for n words of at most that many letters and phones. batch_free frees it. */
+/* Returns an empty batch for n words of up to longest_word letters and most_phones phones. batch_free frees
+ * it. */
 batch batch_new(size_t n, size_t longest_word, size_t most_phones);
 void batch_free(batch *b);
 void batch_empty(batch *b);
@@ -74,8 +75,9 @@ weft_tensor *logits(const model *m, int k, const encoded *e, const batch *b, wef
                     weft_tensor **map);
 /* Returns the losses [n] of a CTC model and their weights [n], 0 for words of too few letters. */
 weft_tensor *ctc_losses(const model *m, const encoded *e, const batch *b, weft_tensor **weight);
-/* Returns the best phones of n words, each at the first of its `best` places. All decoders of all models and
- * the n-gram model of the first propose and choose; beam 1: the first decoder of the first model alone writes
- * the most probable phones. The caller ends the result by weft_decoded_free and weft_clear. */
+/* Returns the best phones of n words; those of word i begin at tokens + i * best * limit. All decoders of all
+ * models and the n-gram model of the first propose and choose. beam 1: the first decoder of the first model
+ * alone writes the most probable phones. limit: phones of a decoder and of a proposal. The caller frees the
+ * result by weft_decoded_free and weft_clear. */
 weft_decoded pronounce(const model *m, const char *const *words, int64_t n, int64_t limit, int64_t beam);
 #endif

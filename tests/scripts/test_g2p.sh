@@ -78,6 +78,8 @@ check "two decoders learn it" learns
 check "one decoder learns it" learns --decoders 1 --beam 1
 check "CTC learns it" learns --ctc 1
 check "the n-gram model learns it without training" eval '"$g2p" --data dict --joint 4 --epochs 0 --hidden 8 --embed 4 --out joint.h5 >t && grep -q "PER 0.00 % WER 0.00 %" t'
+{ cat dict; printf '("zzz" n (((%s) 1)))\n' "$(printf 'aa %.0s' {1..50000})"; } >odd
+check "it leaves out a word with too many phones" eval '"$g2p" --data odd --joint 4 --epochs 0 --hidden 8 --embed 4 --out odd.h5 >t && grep -q "PER 0.00 % WER 0.00 %" t'
 check "also from the file" eval '"$g2p" --test joint.h5 >t && grep -q "PER 0.00 % WER 0.00 %" t'
 
 # ---- stopped by Ctrl-C, killed at any moment
