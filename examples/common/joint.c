@@ -54,7 +54,7 @@ static void expect(const lattice *l, const double *p, double *sum)
         sum[x->graphone] += to[x->from] * p[x->graphone] * from[x->to] / from[0];
 }
 
-/* Stores the graphones of the most probable path, the first of equal ones. Returns false if there is none. */
+/* Stores the graphones of the most probable path, the first of equal ones. Returns whether one exists. */
 static bool best_path(const lattice *l, const double *p, int32_t *graphones)
 {
     static double most[NODES];

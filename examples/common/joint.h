@@ -17,8 +17,8 @@ typedef struct {
 } pronunciation;
 
 /* Aligns the letters and phones of n entries by EM. Returns the graphones of all entries, each ended by a
- * mark, and stores their number. Leaves out words above LONGEST letters, and entries with more than two phones for
- * a letter. The caller frees the result. */
+ * mark, and stores their number. Leaves out words above LONGEST letters, and entries with more than two
+ * phones for a letter. The caller frees the result. */
 int32_t *joint_align(entry *const *pair, int64_t n, int64_t *count);
 /* Makes a model of n-grams up to `order` from the result of joint_align, with interpolated Kneser-Ney
  * smoothing. The caller frees it by joint_free. */
