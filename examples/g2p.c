@@ -436,9 +436,7 @@ static joint *load_joint(const char *path, int order)
     int64_t n = weft_checkpoint_item_size(path, "graphones");
     int32_t *graphones = memory(n > 0 ? (size_t)n : 1, sizeof *graphones);
     weft_checkpoint_item item = { "graphones", WEFT_I32, graphones, n };
-    if (n < 0 || order > ORDERS || order < 1)
-        quit(1, "%s: damaged n-gram model", path);
-    check_file(weft_load(path, NULL, NULL, &item, 1));
+    check_file(n < 0 ? WEFT_EFORMAT : weft_load(path, NULL, NULL, &item, 1));
     joint *j = joint_new(graphones, n, order);
     free(graphones);
     return j;

@@ -119,6 +119,7 @@ struct joint {
     int32_t nodes, room, order;
     int32_t *slot;                               /* [4 room] hash table of nodes by parent and graphone */
     int32_t *known, first[LETTERS + 2];          /* graphones, and the first of each letter and of END */
+    pronunciation *found;                        /* [BEST kinds of the root] memory of a search */
 };
 
 static int32_t *slot_of(const joint *j, int32_t parent, int32_t graphone)
@@ -202,6 +203,7 @@ joint *joint_new(const int32_t *graphones, int64_t count, int order)
         parent->kinds++;
     }
     j->known = memory((size_t)j->node->kinds + 1, sizeof *j->known);
+    j->found = memory(BEST * (size_t)j->node->kinds + 1, sizeof *j->found);
     for (int32_t g = 0, n = 0; g < GRAPHONES; g++) {
         if (child(j, 0, g))
             j->known[n++] = g;
@@ -216,6 +218,7 @@ void joint_free(joint *j)
         free(j->node);
         free(j->slot);
         free(j->known);
+        free(j->found);
     }
     free(j);
 }
@@ -280,7 +283,6 @@ int32_t joint_search(const joint *j, const char *word, const int32_t *must, int3
     if (strlen(word) > LONGEST)
         return 0;
     const int32_t letters = (int32_t)strlen(word);
-    pronunciation *next = memory(BEST * (size_t)j->node->kinds, sizeof *next);
     int32_t count = 1;
     best[0] = (pronunciation){ .node = child(j, 0, END) };
     for (int32_t i = 0; i <= letters; i++) {
@@ -292,13 +294,12 @@ int32_t joint_search(const joint *j, const char *word, const int32_t *must, int3
                 if (append(&x, *g, must, n, i < letters ? letters - 1 - i : 0)) {
                     x.log_p += log(probability(j, x.node, *g));
                     x.node = move_on(j, x.node, *g);
-                    add(next, &found, &x);
+                    add(j->found, &found, &x);
                 }
             }
-        qsort(next, (size_t)found, sizeof *next, best_first);
+        qsort(j->found, (size_t)found, sizeof *j->found, best_first);
         count = found < BEST ? found : BEST;
-        memcpy(best, next, (size_t)count * sizeof *next);
+        memcpy(best, j->found, (size_t)count * sizeof *best);
     }
-    free(next);
     return count;
 }

@@ -1,7 +1,7 @@
 /* joint.h - a joint n-gram model of letters and phones (Bisani & Ney 2008) for g2p.c.
  *
  * A graphone is a letter with its 0, 1 or 2 phones: knife = k:- n:n i:ay f:f e:-. The model gives the
- * probability of a sequence of graphones. It learns in a second and errs on other words than a network. */
+ * probability of a sequence of graphones. It learns in a second and makes other errors than a network. */
 #ifndef EXAMPLES_JOINT_H
 #define EXAMPLES_JOINT_H
 #include "dictionary.h"

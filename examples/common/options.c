@@ -184,8 +184,8 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
     for (int i = 0; i < t->settings; i++) {
         const option *a = &t->all[i];
         double value = get(a, o);
-        if (a->kind == CHOICE && !(value >= a->least && value <= a->most))
-            quit(1, "%s: %s is %g", path, a->name, value);
+        if (!(value >= a->least && value <= a->most))
+            quit(1, "%s: %s is %g; expected %g .. %g", path, a->name, value, a->least, a->most);
         if (given[i] && asked[i] != value)
             quit(2, "--%s: found %s; expected %s, as %s was begun", a->name,
                  text_of_value(a, asked[i], text[1]), text_of_value(a, value, text[0]), path);

@@ -205,8 +205,7 @@ static weft_decoded write_phones(const model *m, int k, const encoded *e, int64_
 }
 
 /* ---- choosing among the decoders' proposals ---- */
-/* log p of phones without a path in a CTC model, or relative to the best of the n-gram model; weight of the
- * n-gram model, where each decoder has 1 */
+/* IMPOSSIBLE: log p of phones without a path. JOINT_WEIGHT: that of the n-gram model; each network has 1 */
 static const double IMPOSSIBLE = -50, JOINT_WEIGHT = 2;
 typedef struct {
     const int32_t *phones;

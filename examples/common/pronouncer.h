@@ -3,8 +3,8 @@
  * A bidirectional LSTM reads the letters of a word. Two decoders with attention (Luong et al. 2015) start
  * from its last states. The first writes the phones from first to last, the second from last to first. Both
  * propose pronunciations by beam search, and the proposal with the highest probability under both together
- * is the result (Liu et al. 2016). With CTC (Rao et al. 2015) there is no decoder: each letter gives two
- * steps, and each step a phone or the blank. Several models of both kinds can propose and choose together,
+ * is the result (Liu et al. 2016). A CTC model (Rao et al. 2015) has no decoder: each letter gives two steps,
+ * and each step a phone or the blank. Several models of both kinds can propose and choose together,
  * with an n-gram model (joint.h). */
 #ifndef EXAMPLES_PRONOUNCER_H
 #define EXAMPLES_PRONOUNCER_H
