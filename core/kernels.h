@@ -74,6 +74,10 @@ typedef struct weft__finish {
     int f; real p, q;
 } weft__finish;
 
+/* Windows as rows of an operand: row i is made of the rows index[i * width + j], j < width, of a matrix with
+ * `columns` columns, one after the other. An index below 0 gives zeros. */
+typedef struct weft__gathered { const int32_t *index; int64_t width, columns; } weft__gathered;
+
 /* c[i] (+)= op(a[i]) op(b[i]) for i < batches; ta, tb: op transposes. op(a): m x k, op(b): k x n, c: m x
  * n. */
 typedef struct weft__product {
@@ -84,6 +88,7 @@ typedef struct weft__product {
     weft_precision precision; bool back;
     const weft__finish *then;                    /* host memory; NULL: no epilogue */
     const void *packed;                          /* b packed by gemm_pack for this kind of product, or NULL */
+    const weft__gathered *gathered;              /* rows of a, of b if ta; see gemm_gathers. NULL: as they are */
 } weft__product;
 
 /* destination of a gradient; NULL: not needed */

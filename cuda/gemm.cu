@@ -80,4 +80,5 @@ void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real 
 
 /* cuBLAS reads b in place. */
 size_t K(gemm_packs)(weft__device *, const weft__product *)                    { return 0; }
+bool K(gemm_gathers)(weft__device *, const weft__product *)                    { return false; }
 void K(gemm_pack)(weft__device *, const weft__product *, const real *, void *) {}

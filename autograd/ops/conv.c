@@ -1,10 +1,10 @@
 /* conv.c - convolution over the tokens of each sequence. Row t of the result is the sum over k of W_k times
  * the token that column k of window t reads (core/ragged/windows.c), plus a bias.
  *
- * Windows are copied and multiplied in pieces of some rows, which stay in the cache, so the copies take no
- * memory. The backward pass copies them again. The gradient of x is such a convolution too: a token gets the
- * gradients of the rows that read it, and no two rows read it as the same column. The sizes of pieces depend
- * on the extents of the weight only, so the sums over tokens have one order. */
+ * On a CPU the product gathers the windows itself, each thread for a block of rows in its cache. Elsewhere
+ * windows are copied and multiplied in pieces of some rows, so the copies take little memory. The gradient of
+ * x is such a convolution too: a token gets the gradients of the rows that read it, and no two rows read it as
+ * the same column. The order of sums over tokens depends on the extents of the weight and their number only. */
 #include "autograd/op.h"
 
 enum { X_, WEIGHT, BIAS };
@@ -58,6 +58,10 @@ static real *scratch(const weft_call *c, int64_t n)
 {
     return weft__take(c->y[0]->w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
 }
+static weft__gathered gathered(const windows *v)
+{
+    return (weft__gathered){ v->index->host, v->width, v->columns };
+}
 static void copy_piece(const weft_call *c, const windows *v, int64_t row, int64_t rows, real *to)
 {
     RUN(c, gather, rows * v->width, v->columns, v->tokens, v->from, v->index->device + row * v->width, 0, to,
@@ -73,26 +77,18 @@ static real *turned_weight(const weft_call *c, int a, int b, int last)
         RUN(c, spread, &g, X(c, WEIGHT), to, false);
     return to;
 }
-/* y [rows, out] (+)= windows by the transpose of weight [out, width * columns]. */
-static void multiply(const weft_call *c, const windows *v, const real *weight, int64_t out, real *y, bool add,
-                     const weft__finish *finish)
+/* y [rows, out] (+)= windows by the transpose of weight [out, width * columns], piece by piece. */
+static void multiply_pieces(const weft_call *c, const windows *v, weft__product p, const real *weight, real *y)
 {
-    const int64_t k = row_size(v), some = rows_a_piece(c, v);
-    weft__product p = { .tb = true,
-                        .m = some,
-                        .n = out,
-                        .k = k,
-                        .lda = k,
-                        .ldb = k,
-                        .ldc = out,
-                        .batches = 1,
-                        .precision = dev(c)->precision,
-                        .back = !finish,
-                        .then = finish };
+    const int64_t some = rows_a_piece(c, v);
+    p.gathered = NULL;
+    p.m = some;
+    const bool add = p.add;
+    p.add = false;                               /* gemm_packs refuses it; gemm does not */
     const size_t bytes = v->rows > some ? dev(c)->k->gemm_packs(dev(c), &p) : 0;
-    real *piece = scratch(c, some * k),
+    real *piece = scratch(c, some * p.k),
          *packed = bytes ? scratch(c, (int64_t)(bytes / sizeof *packed) + 1) : NULL;
-    if (!piece || !weight || (bytes && !packed))
+    if (!piece || (bytes && !packed))
         return;
     if (packed)
         RUN(c, gemm_pack, &p, weight, packed);
@@ -101,8 +97,30 @@ static void multiply(const weft_call *c, const windows *v, const real *weight, i
         p.m = some < v->rows - row ? some : v->rows - row;
         p.packed = p.m == some ? packed : NULL;
         copy_piece(c, v, row, p.m, piece);
-        RUN(c, gemm, &p, piece, weight, y + row * out);
+        RUN(c, gemm, &p, piece, weight, y + row * p.n);
     }
+}
+static void multiply(const weft_call *c, const windows *v, const real *weight, int64_t out, real *y, bool add,
+                     const weft__finish *finish)
+{
+    const weft__gathered rows = gathered(v);
+    const weft__product p = { .tb = true,
+                              .add = add,
+                              .m = v->rows,
+                              .n = out,
+                              .k = row_size(v),
+                              .lda = row_size(v),
+                              .ldb = row_size(v),
+                              .ldc = out,
+                              .batches = 1,
+                              .precision = dev(c)->precision,
+                              .back = !finish,
+                              .then = finish,
+                              .gathered = &rows };
+    if (weight && dev(c)->k->gemm_gathers(dev(c), &p))
+        RUN(c, gemm, &p, v->from, weight, y);
+    else if (weight)
+        multiply_pieces(c, v, p, weight, y);
 }
 
 static windows windows_of(const weft_call *c, const weft__token_windows *v)
@@ -125,28 +143,41 @@ static void conv_run(weft_call *c)
 }
 
 /* ---- gradients ---- */
-/* The gradient of the weight: sums over tokens in the order of the pieces. */
+/* sums [out, width * columns] = the transpose of dy by the windows, over tokens in the order of the pieces. */
+static void sum_pieces(const weft_call *c, const windows *v, weft__product p, const real *dy, real *sums)
+{
+    const int64_t some = rows_a_piece(c, v);
+    real *piece = scratch(c, some * p.n);
+    p.gathered = NULL;
+    for (int64_t row = 0; piece && (row < v->rows || !p.add); row += p.k, p.add = true) {
+        p.k = some < v->rows - row ? some : v->rows - row;
+        copy_piece(c, v, row, p.k, piece);
+        RUN(c, gemm, &p, dy + row * p.m, piece, sums);
+    }
+}
 static void weight_back(const weft_call *c, const weft__token_windows *v, const real *dy, real *dw, bool add)
 {
     const windows all = windows_of(c, v);
-    const int64_t *size = c->x[WEIGHT]->f.size, k = row_size(&all), some = rows_a_piece(c, &all);
-    weft__product p = { .ta = true,
-                        .m = size[0],
-                        .n = k,
-                        .lda = size[0],
-                        .ldb = k,
-                        .ldc = k,
-                        .batches = 1,
-                        .precision = dev(c)->precision,
-                        .back = true };
-    real *piece = scratch(c, some * k), *sums = scratch(c, size[0] * k);
-    if (!piece || !sums)
+    const weft__gathered rows = gathered(&all);
+    const int64_t *size = c->x[WEIGHT]->f.size, k = row_size(&all);
+    const weft__product p = { .ta = true,
+                              .m = size[0],
+                              .n = k,
+                              .k = all.rows,
+                              .lda = size[0],
+                              .ldb = k,
+                              .ldc = k,
+                              .batches = 1,
+                              .precision = dev(c)->precision,
+                              .back = true,
+                              .gathered = &rows };
+    real *sums = scratch(c, size[0] * k);
+    if (!sums)
         return;
-    for (int64_t row = 0; row < all.rows || !p.add; row += p.k, p.add = true) {
-        p.k = some < all.rows - row ? some : all.rows - row;
-        copy_piece(c, &all, row, p.k, piece);
-        RUN(c, gemm, &p, dy + row * size[0], piece, sums);
-    }
+    if (dev(c)->k->gemm_gathers(dev(c), &p))
+        RUN(c, gemm, &p, dy, all.from, sums);
+    else
+        sum_pieces(c, &all, p, dy, sums);
     weft__grid g = { 3, { size[0], size[1], size[2] }, { { k, 1, size[1] } } };
     if (count(c->x[WEIGHT]))
         RUN(c, spread, &g, sums, dw, add);

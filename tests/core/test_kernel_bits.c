@@ -194,6 +194,38 @@ Test(bits, a_padded_product_does_not_depend_on_its_batch)
     products_of_neighbours();
 }
 
+/* A product that gathers windows has the bits of the product of their copies. */
+static void product_of_windows(run *t, bool of_weight, int64_t rows, int64_t columns, int64_t width, int64_t m)
+{
+    enum { FROM = 50 };
+    const int64_t k = width * columns;
+    const weft__gathered g = { indices(t, rows * width, -1, FROM), width, columns };
+    weft__product p = of_weight ? dense_product(1, m, k, rows) : dense_product(2, rows, m, k);
+    real *x = reals(t, FROM * columns, -1, 1), *other = reals(t, (of_weight ? rows : k) * m, -1, 1),
+         *copy = room(t, rows * k, sizeof *copy), *y = room(t, p.m * p.n, sizeof *y),
+         *want = room(t, p.m * p.n, sizeof *want);
+    t->k->gather(&t->d, rows * width, columns, FROM, x, g.index, 0, copy, false);
+    t->k->gemm(&t->d, &p, of_weight ? other : copy, of_weight ? copy : other, want);
+    p.gathered = &g;
+    cr_assert(t->k->gemm_gathers(&t->d, &p) || on_gpu(t) || !strcmp(t->k->name, "ref"));
+    if (t->k->gemm_gathers(&t->d, &p)) {
+        t->k->gemm(&t->d, &p, of_weight ? other : x, of_weight ? x : other, y);
+        same_bits("windows", y, want, p.m * p.n);
+    }
+    forget(t);
+}
+Test(bits, a_product_of_windows_is_that_of_their_copies)
+{
+    static const int64_t shapes[][4] = {
+        { 1, 3, 2, 5 }, { 37, 64, 3, 40 }, { 700, 100, 3, 70 }, { 2051, 17, 3, 33 }, { 2100, 200, 4, 200 }
+    };
+    ON_EVERY_TABLE(t)
+        for (int i = 0; i < 2 * COUNT(shapes); i++) {
+            const int64_t *s = shapes[i / 2];
+            product_of_windows(t, i % 2, s[0], s[1], s[2], s[3]);
+        }
+}
+
 /* ---- faults, OpenBLAS, tiers ---- */
 RUN_TEST(bits, the_first_index_out_of_range_is_reported)
 {
