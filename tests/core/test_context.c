@@ -178,7 +178,7 @@ TABLE_TEST(context, holds_little_more_than_a_steady_step_needs)
                   (long long)held, (long long)need);
         cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                   (long long)most, (long long)need);
-        weft__arena_end(w, &inside(w)->arena[WEFT__ARENA_DATA]);
+        weft__arena_end(w, WEFT__ARENA_DATA);
         inside(w)->arena[WEFT__ARENA_DATA].first = inside(w)->arena[WEFT__ARENA_DATA].peak =
             inside(w)->host_peak = inside(w)->device_peak = 0;
     }
