@@ -3,8 +3,7 @@
 
 /* ---- max: returns the value and a hidden result, its index, which receives the gradient. min is max of the
  * negated input, which is another hidden result. ---- */
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index);
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index);
+static const weft_op op_pick;
 
 /* Result number `value` is the value; the other of the first two results is its index. */
 static bool extreme_shape(weft_call *c, int value)
@@ -40,7 +39,7 @@ static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
     (void)i;
-    return place_along(&a, dy, c->y[1]);
+    return weft__place_along(&a, dy, c->y[1]);
 }
 static void place_along_run(weft_call *c)
 {
@@ -50,7 +49,7 @@ static void place_along_run(weft_call *c)
 }
 static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
+    return i ? NULL : APPLY_WITH(&op_pick, *(const weft__along *)c->attributes, dy, c->x[1]);
 }
 static bool pick_shape(weft_call *c)
 {
@@ -60,19 +59,16 @@ static bool pick_shape(weft_call *c)
 static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    return i ? NULL : place_along(c->attributes, dy, c->x[1]);
+    return i ? NULL : weft__place_along(c->attributes, dy, c->x[1]);
 }
 static const weft_op op_place = LINEAR_RECORD("place", WEFT_ROWS, weft__form_shape, place_along_run,
                                               place_along_back, weft__describe_along);
 static const weft_op op_pick = LINEAR_RECORD("gather", WEFT_ROWS, pick_shape, pick_run, pick_back,
                                              weft__describe_along);
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index)
+
+weft_tensor *weft__place_along(const weft__along *a, weft_tensor *x, weft_tensor *index)
 {
-    return APPLY_WITH(&op_place, *a, dy, index);
-}
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index)
-{
-    return APPLY_WITH(&op_pick, *a, x, index);
+    return APPLY_WITH(&op_place, *a, x, index);
 }
 
 /* ---- largest of ints: no index and no gradient ---- */

@@ -28,7 +28,7 @@ RUN_TEST(bits, copies_keep_negative_zero)
         case 4: k->flip(&t->d, &runs, x, y, false); break;
         case 5: k->select(&t->d, &same, one, x, one, y, false); break;
         case 6: k->scale(&t->d, N, 1, x, y, false); break;
-        default: k->pick(&t->d, ROWS, W, x, row, y, false);
+        default: k->segment_pick(&t->d, &(weft__segments){ ROWS, W, 1, NULL }, x, row, y, false);
         }
         for (int64_t i = 0; i < n; i++)
             cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i,

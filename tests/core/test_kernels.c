@@ -156,12 +156,13 @@ static void play_index(run *t)
     int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n),
         *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
     real *x = reals(t, n * width, -1, 1), *many = reals(t, rows * width, -1, 1);
+    const weft__segments each = { rows, width, 1, NULL };
     if (dice(3) == 0)
         index = indices(t, rows, n - 1, n);      /* all equal */
     CALL(gather, rows, width, n, x, index, dice_real(-1, 1), result_of(t, rows * width, 1e-15, 1e-6), coin());
     CALL(scatter, rows, width, n, many, index, result_of(t, n * width, 1e-12, 1e-4), coin());
-    CALL(pick, rows, width, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
-    CALL(place, rows, width, reals(t, rows, -1, 1), column, result_of(t, rows * width, 1e-15, 1e-6));
+    CALL(segment_pick, &each, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
+    CALL(segment_place, &each, reals(t, rows, -1, 1), column, result_of(t, rows * width, 1e-15, 1e-6));
     CALL(one_hot, rows, width, column, result_of(t, rows * width, 0, 0));
     int32_t *from = indices(t, n * width, -99, 99), *to = room(t, rows * width, sizeof *to);
     CALL(gather_ints, rows, width, n, from, index, 7, to);
