@@ -22,7 +22,7 @@ RUN_TEST(bits, copies_keep_negative_zero)
             y[i] = 1;
         switch (way) {
         case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
-        case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
+        case 1: k->blocks(&t->d, 1, &(weft__block_copy){ ROWS, W, x, W, y, W, false, NULL, NULL }); break;
         case 2: k->spread(&t->d, &across, x, y, false); break;
         case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
         case 4: k->flip(&t->d, &runs, x, y, false); break;

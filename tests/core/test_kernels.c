@@ -73,8 +73,6 @@ static void play_sums(run *t)
         CALL(sum, &tall, reals(t, many * few, -1, 1), result_of(t, few, 1e-11, 2e-4), coin());
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
-    CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy,
-         coin());
     int32_t *from = indices(t, rows * ldx, -9, 9), *to = room(t, rows * ldy, sizeof *to);
     CALL(block_ints, rows, width, from, ldx, to, ldy);
     settle(t);
