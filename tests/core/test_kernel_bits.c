@@ -100,10 +100,10 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
     real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2),
          *mean = room(t, rows, sizeof *mean), *rstd = room(t, rows, sizeof *rstd), a, b;
     weft__segments all = { rows, width, 1, NULL }, alone = { 1, width, 1, NULL };
-    for (int way = 0; way < 2; way++) {
-        (way ? t->k->softmax : t->k->log_softmax)(&t->d, &all, mask, x, y);
+    for (int kind = WEFT__SOFTMAX; kind <= WEFT__LOG_SOFTMAX; kind++) {
+        t->k->softmax(&t->d, &all, kind, mask, x, y);
         for (int64_t r = 0; r < rows; r++) {
-            (way ? t->k->softmax : t->k->log_softmax)(&t->d, &alone, mask + r * width, x + r * width, one);
+            t->k->softmax(&t->d, &alone, kind, mask + r * width, x + r * width, one);
             same_bits("a softmax alone", one, y + r * width, width);
         }
     }
