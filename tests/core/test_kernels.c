@@ -13,8 +13,8 @@ static void play_flat(run *t)
     factor[1] = 0;
     CALL(fill, n, dice_real(-1, 1), result_of(t, n, 0, 0));
     CALL(scale, n, factor[0], x, result_of(t, n, 1e-15, 1e-6), coin());
-    CALL(scale_by, n, factor, coin(), x, result_of(t, n, 1e-14, 1e-5), coin());
-    CALL(scale_by, n, factor + 1, true, x, result_of(t, n, 0, 0), coin());
+    CALL(divide, n, factor, result_of(t, n, 1e-14, 1e-5));
+    CALL(divide, n, factor + 1, result_of(t, n, 0, 0));
     CALL(to_reals, n, ints, result_of(t, n, 0, 0));
     int32_t *rounded = room(t, n, sizeof *rounded);
     CALL(to_ints, n, x, rounded);
