@@ -98,8 +98,7 @@ CPU_TEST(draws, refuse_a_dropout_that_rounds_to_one)
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     const double p[] = { 1, 1 - 1e-17, TOL(1, 1 - 1e-9), -1, NAN };
     for (int i = 0; i < COUNT(p); i++) {
-        weft_dropout(x, p[i], "d", false);
-        FAILS(w, WEFT_EARG, "dropout");
+        FAILS_AT(w, weft_dropout(x, p[i], "d", false), WEFT_EARG, "dropout");
         x = weft_full(w, 1, WEFT_SHAPE(64));
     }
     const double fine[] = { 0, 1e-300, .5, 1 - 1e-4 };
