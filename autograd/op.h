@@ -111,7 +111,8 @@ void         weft__describe_along(const weft_call *, char *text, size_t size);
 void         weft__run_segment_ints(weft_call *, int f);
 /* Returns the form without the axis; [sequences, ..] if over tokens. */
 weft__form weft__reduced_form(const weft__along *);
-/* extreme.c */
+/* extreme.c: place_along returns a tensor of zeros, with the elements of x at the indices along the axis. */
+weft_tensor *weft__place_along(const weft__along *, weft_tensor *x, weft_tensor *index);
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *);
 weft_tensor *weft__expand(weft_tensor *y, const weft__along *);

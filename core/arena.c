@@ -113,7 +113,6 @@ static int64_t arena_extent(const weft__arena *a)
 {
     return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0;
 }
-int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->current].start + a->used : 0; }
 
 /* Returns the bytes in use. The unused ends of earlier blocks do not count. */
 static int64_t needed(const weft__arena *a)
@@ -191,8 +190,15 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
     return p;
 }
 
-void weft__arena_back(weft *w, weft__arena *a, int64_t position)
+int64_t weft__position(const weft *w, weft__arena_id id)
 {
+    const weft__arena *a = &inside(w)->arena[id];
+    return a->n ? a->block[a->current].start + a->used : 0;
+}
+
+void weft__rewind_to(weft *w, weft__arena_id id, int64_t position)
+{
+    weft__arena *a = &inside(w)->arena[id];
     a->peak = larger(a->peak, needed(a));
     int last = a->current;
     int64_t end = a->used;
@@ -205,8 +211,9 @@ void weft__arena_back(weft *w, weft__arena *a, int64_t position)
     }
 }
 
-void weft__arena_end(weft *w, weft__arena *a)
+void weft__arena_end(weft *w, weft__arena_id id)
 {
+    weft__arena *a = &inside(w)->arena[id];
     for (int b = 0; b < a->n; b++) {
         if (visible(w, a))
             UNPOISON(a->block[b].base, a->block[b].size);
@@ -219,33 +226,25 @@ void weft__arena_end(weft *w, weft__arena *a)
     a->used = 0;
 }
 
-void weft__arena_clear(weft *w, weft__arena *a)
+void weft__arena_clear(weft *w, weft__arena_id id)
 {
+    weft__arena *a = &inside(w)->arena[id];
     a->peak = larger(a->peak, needed(a));
     a->first = weft__whole_lines(a->peak + a->peak / 16);
     if (a->n > 1 && !a->permanent)
-        weft__arena_end(w, a);                   /* the next step allocates one block of this size */
+        weft__arena_end(w, id);                  /* the next step allocates one block of this size */
     else
-        weft__arena_back(w, a, 0);
+        weft__rewind_to(w, id, 0);
 }
 
 /* After ENOMEM the arena forgets how large its steps were. Header arenas keep their memory because stale
  * handles are read. */
-void weft__arena_forget(weft *w, weft__arena *a)
+void weft__arena_forget(weft *w, weft__arena_id id)
 {
+    weft__arena *a = &inside(w)->arena[id];
     if (!a->permanent)
-        weft__arena_end(w, a);
+        weft__arena_end(w, id);
     a->first = a->peak = 0;
-}
-
-int64_t weft__position(const weft *w, weft__arena_id id)
-{
-    return weft__arena_position(&inside(w)->arena[id]);
-}
-
-void weft__rewind_to(weft *w, weft__arena_id id, int64_t position)
-{
-    weft__arena_back(w, &inside(w)->arena[id], position);
 }
 
 /* ---- the spare block ---- */

@@ -211,7 +211,7 @@ void weft_close(weft *w)
     weft__profile_end(w);
     weft__check_close(w);
     for (int i = 0; i < WEFT__ARENAS; i++)
-        weft__arena_end(w, &inside(w)->arena[i]);
+        weft__arena_end(w, i);
     weft__release(w, inside(w)->spare);
     weft__end_owned(w);
     if (w->dev.pool)
@@ -234,7 +234,7 @@ void weft_clear(weft *w)
     if (!w->check)                               /* the check never reuses headers */
         weft__arena_clear(w, weft__header_arena(w));
     for (int i = WEFT__ARENA_CALLS; i < WEFT__ARENAS; i++)
-        weft__arena_clear(w, &inside(w)->arena[i]);
+        weft__arena_clear(w, i);
     inside(w)->batches = NULL;
     inside(w)->links = NULL;
     inside(w)->missing[0] = 0;
@@ -248,7 +248,7 @@ static void give_back(weft *w)
 {
     size_t bytes;
     for (int i = 0; i < WEFT__ARENAS; i++)
-        weft__arena_forget(w, &inside(w)->arena[i]);
+        weft__arena_forget(w, i);
     weft__notify(w, WEFT__MEMORY_RELEASED, NULL);
     weft__release(w, weft__take_spare(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {

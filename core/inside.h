@@ -69,15 +69,10 @@ static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uint
 /* ---- arena.c ---- */
 /* Only tests set it: call number `left` of weft__take in this context fails, counted from 1. */
 extern struct weft__failing_take { const weft *w; int64_t left; } weft__failing_take;
-int64_t weft__arena_position(const weft__arena *);
-void    weft__arena_back(weft *, weft__arena *, int64_t position);
-void    weft__arena_clear(weft *, weft__arena *);
-void    weft__arena_end(weft *, weft__arena *);
-void    weft__arena_forget(weft *, weft__arena *);        /* Frees the memory and resets the recorded size. */
-static inline weft__arena *weft__header_arena(const weft *w)
-{
-    return &inside(w)->arena[WEFT__ARENA_HEADERS + (w->step & 1)];
-}
+void    weft__arena_clear(weft *, weft__arena_id);
+void    weft__arena_end(weft *, weft__arena_id);
+void    weft__arena_forget(weft *, weft__arena_id);       /* Frees the memory and resets the recorded size. */
+static inline weft__arena_id weft__header_arena(const weft *w) { return WEFT__ARENA_HEADERS + (w->step & 1); }
 /* ---- callback.c: memory from the program's allocator; context: the weft ---- */
 void   *weft__allocate_by_program(size_t, void *context);
 void    weft__release_by_program(void *, void *context);

@@ -63,6 +63,8 @@ typedef struct weft__block_copy {
 /* Runs of rows: along an axis (offset NULL: each run has `length` rows), or the tokens of each sequence
  * (CONCAT). Element of run s, row r, column j: ((offset ? offset[s] : s * length) + r) * inner + j. */
 typedef struct weft__segments { int64_t count, length, inner; const int32_t *offset; } weft__segments;
+/* What `softmax` computes. The log sum of exponentials has one number for each run and column. */
+typedef enum weft__softmax { WEFT__SOFTMAX, WEFT__LOG_SOFTMAX, WEFT__LOG_SUM } weft__softmax;
 
 /* an index array in host and device memory */
 typedef struct weft__ints { const int32_t *host, *device; } weft__ints;

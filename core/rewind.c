@@ -29,7 +29,7 @@ enum { ENTRIES = WEFT__MARK_ENTRIES, HEADERS = WEFT__MARK_HEADERS, CALLS, DATA, 
 
 static int64_t headers(const weft *w)
 {
-    return w->check ? w->check->n : weft__arena_position(weft__header_arena(w));
+    return w->check ? w->check->n : weft__position(w, weft__header_arena(w));
 }
 
 weft_mark weft_mark_here(weft *w)
@@ -71,7 +71,7 @@ static bool mark_is_sound(weft *w, weft_mark m)
 static void invalidate_headers(weft *w, int64_t from)
 {
     enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
-    weft__arena *heads = weft__header_arena(w);
+    weft__arena *heads = &inside(w)->arena[weft__header_arena(w)];
     for (int b = heads->n ? heads->current : -1; b >= 0; b--) {
         int64_t start = heads->block[b].start, end = b == heads->current ? heads->used : heads->block[b].size;
         for (int64_t offset = from > start ? from - start : 0; offset + HEADER <= end; offset += HEADER)
@@ -79,7 +79,7 @@ static void invalidate_headers(weft *w, int64_t from)
         if (start <= from)
             break;
     }
-    weft__arena_back(w, heads, from);
+    weft__rewind_to(w, weft__header_arena(w), from);
 }
 
 void weft__rewind_numbers(weft *w, weft_mark m)

@@ -102,16 +102,6 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
 }
 /* The mean over heads stores each head's results and gradients in scratch memory. So the kernels above and
  * below, which need all available registers, do not handle it. */
-static __global__ void average_heads(weft__attention a, int64_t first, int64_t rows, const real *y)
-{
-    for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
-        const int64_t row = i / a.dv, c = i % a.dv;
-        real sum = 0;
-        for (int64_t h = 0; h < a.heads; h++)
-            sum += y[(row * a.heads + h) * a.dv + c];
-        a.y[i] = sum / (real)a.heads;
-    }
-}
 static __global__ void spread_to_heads(weft__attention a, real *dy)
 {
     for (int64_t i = first_index(); i < a.queries * a.heads * a.dv; i += index_step())
@@ -129,7 +119,7 @@ static void attend_mean(weft__device *d, const weft__attention *a)
     /* only these sequences; other rows stay unchanged */
     const int64_t first = a->sequences ? a->q_offset.host[0] : 0;
     const int64_t rows = a->sequences ? a->q_offset.host[a->sequences] - first : 0;
-    LAUNCH(d, average_heads, blocks_for(rows * a->dv), THREADS, 0, *a, first, rows, each.y);
+    LAUNCH(d, sum_heads<true>, blocks_for(rows * a->dv), THREADS, 0, *a, each.y, first, rows, a->y);
 }
 /* Tensor cores multiply floats, unless the context requires strict fp32. */
 static bool by_cores(const weft__device *d)

@@ -149,6 +149,19 @@ __device__ static inline void draw(uint64_t *dropped, const weft__attention &a, 
     __syncthreads();
 }
 
+/* Sums x [rows, heads, dv] over heads, in order: y is their mean, or their sum is added to y. */
+template <bool mean>
+static __global__ void sum_heads(weft__attention a, const real *x, int64_t first, int64_t rows, real *y)
+{
+    for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
+        const int64_t row = i / a.dv, c = i % a.dv;
+        real sum = 0;
+        for (int64_t h = 0; h < a.heads; h++)
+            sum += x[(row * a.heads + h) * a.dv + c];
+        y[i] = mean ? sum / (real)a.heads : y[i] + sum;
+    }
+}
+
 /* The largest score of a query so far, and the sum of exp(score - max). */
 typedef struct running { real largest, sum; } running;
 /* Returns the logarithm of the sum of exp(score), NaN if all scores are -inf. */

@@ -307,17 +307,6 @@ static __global__ void dots_of_results(weft__attention a, const float *y, int64_
             all[row] = a.mean ? sum / (float)a.heads : sum;
     }
 }
-/* Adds gradients of shared values over heads, in order. */
-static __global__ void add_heads(weft__attention a, const float *values, int64_t first, int64_t rows)
-{
-    for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
-        const int64_t row = i / a.dv, c = i % a.dv;
-        float sum = 0;
-        for (int64_t h = 0; h < a.heads; h++)
-            sum += values[(row * a.heads + h) * a.dv + c];
-        a.dv_[i] += sum;
-    }
-}
 /* Returns the largest number of runs of a sequence, or 0 if no sequence has more than one. */
 static int64_t most_runs(const weft__attention *a)
 {
@@ -374,6 +363,7 @@ void attend_back_by_cores(weft__device *d, const weft__attention *a)
     if (runs)
         LAUNCH(d, add_runs, grid_of(tiles), THREADS, 0, *a, to.runs, tiles);
     if (values)
-        LAUNCH(d, add_heads, blocks_for(keys * a->dv), THREADS, 0, *a, to.values, first_key, keys);
+        LAUNCH(d, sum_heads<false>, blocks_for(keys * a->dv), THREADS, 0, *a, to.values, first_key, keys,
+               a->dv_);
 }
 #endif

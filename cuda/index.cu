@@ -72,31 +72,3 @@ void K(ids_used)(weft__device *d, int64_t n, int64_t rows, const int32_t *id, in
     K(fill_ints)(d, rows + 1, -1, used);
     LAUNCH(d, ids_used_each, blocks_for(n), THREADS, 0, n, rows, id, row, used, faults_of(d));
 }
-
-/* ---- one element of each row ---- */
-__global__ static void pick_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
-                                 bool add, faults f)
-{
-    for (int64_t r = first_index(); r < rows; r += index_step()) {
-        int64_t j = checked(f, r, column[r], width);
-        put(y + r, j < 0 ? 0 : x[r * width + j], add);
-    }
-}
-void K(pick)(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
-             bool add)
-{
-    LAUNCH(d, pick_each, blocks_for(rows), THREADS, 0, rows, width, x, column, y, add, faults_of(d));
-}
-__global__ static void place_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
-                                  faults f)
-{
-    for (int64_t r = first_index(); r < rows; r += index_step()) {
-        int64_t j = checked(f, r, column[r], width);
-        if (j >= 0)
-            y[r * width + j] += x[r];
-    }
-}
-void K(place)(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y)
-{
-    LAUNCH(d, place_each, blocks_for(rows), THREADS, 0, rows, width, x, column, y, faults_of(d));
-}

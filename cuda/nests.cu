@@ -84,20 +84,6 @@ void K(spread)(weft__device *d, const weft__grid *g, const real *x, real *y, boo
 }
 
 /* ---- blocks ---- */
-__global__ static void block_each(int64_t rows, int64_t width, const real *x, int64_t ldx, real *y,
-                                  int64_t ldy, bool add)
-{
-    EACH_ROW(r, rows) {
-        const real *from = x + r * ldx;
-        real *to = y + r * ldy;
-        MAP_COLUMNS(width, j, to, onto(&to[j], add, from[j]))
-    }
-}
-void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy,
-              bool add)
-{
-    LAUNCH_SHAPE(d, block_each, plane_of(rows, width), rows, width, x, ldx, y, ldy, add);
-}
 /* Several copies in one launch. Copy i has its own plane of blocks from block `first` on, `across` blocks
  * wide, and `columns` threads side by side. */
 enum { MOST_COPIES = 16 };

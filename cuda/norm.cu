@@ -29,8 +29,7 @@ __device__ static exponents of_group(group g, exponents e)
              { together<SUM>(g, e.most == -(real)INFINITY ? R(0) : e.total.sum * exp(e.most - all)), 0 } };
 }
 
-enum { SOFTMAX, LOG_SOFTMAX, LOG_SUM };
-template <int WHAT>
+template <weft__softmax WHAT>
 __global__ static void softmax_each(weft__segments s, const real *mask, const real *x, real *y)
 {
     seat t = seat_of(s);
@@ -43,27 +42,23 @@ __global__ static void softmax_each(weft__segments s, const real *mask, const re
     e = of_group(t.g, e);
     bool none = e.most == -(real)INFINITY;
     real total = none ? e.most : e.most + log(e.total.sum);
-    if (WHAT == LOG_SUM && t.is && t.g.lane == 0)
+    if (WHAT == WEFT__LOG_SUM && t.is && t.g.lane == 0)
         y[t.run * s.inner + t.column] = total;
-    EACH_LANE(r, t.g, WHAT == LOG_SUM ? 0 : t.rows) {
+    EACH_LANE(r, t.g, WHAT == WEFT__LOG_SUM ? 0 : t.rows) {
         int64_t at = t.at + r * s.inner;
-        real v = WHAT == LOG_SOFTMAX ? (none ? total : x[at] - total) :
+        real v = WHAT == WEFT__LOG_SOFTMAX ? (none ? total : x[at] - total) :
                  none                ? 0 :
                                        exp(x[at] - e.most) / e.total.sum;
         y[at] = mask && mask[at] == 0 ? 0 : v;
     }
 }
-void K(softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
+void K(softmax)(weft__device *d, const weft__segments *s, weft__softmax kind, const real *mask, const real *x,
+                real *y)
 {
-    LAUNCH_SHAPE(d, softmax_each<SOFTMAX>, groups_of(s), *s, mask, x, y);
-}
-void K(log_softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
-{
-    LAUNCH_SHAPE(d, softmax_each<LOG_SOFTMAX>, groups_of(s), *s, mask, x, y);
-}
-void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
-{
-    LAUNCH_SHAPE(d, softmax_each<LOG_SUM>, groups_of(s), *s, mask, x, y);
+    const auto each = kind == WEFT__SOFTMAX     ? softmax_each<WEFT__SOFTMAX> :
+                      kind == WEFT__LOG_SOFTMAX ? softmax_each<WEFT__LOG_SOFTMAX> :
+                                                  softmax_each<WEFT__LOG_SUM>;
+    LAUNCH_SHAPE(d, each, groups_of(s), *s, mask, x, y);
 }
 /* dx = y (dy - sum dy y). Where y is 0, as under a mask, dy is ignored, even if it is NaN. */
 __global__ static void softmax_back_each(weft__segments s, const real *y, const real *dy, real *dx, bool add)

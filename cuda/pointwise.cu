@@ -60,22 +60,20 @@ void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int32_t *c
 }
 
 /* ---- scaling ---- */
-/* by: NULL, or device address of the factor. */
-__global__ static void scale_each(int64_t n, real factor, const real *by, bool divide, const real *x, real *y,
-                                  bool add)
+/* by: NULL, or device address of a divisor. */
+__global__ static void scale_each(int64_t n, real factor, const real *by, const real *x, real *y, bool add)
 {
     if (by)
-        factor = !divide ? *by : *by != 0 ? 1 / *by : 0;
+        factor = *by != 0 ? 1 / *by : 0;
     map_flat(n, y, add, [=](real v) { return factor * v; }, x);
 }
 void K(scale)(weft__device *d, int64_t n, real factor, const real *x, real *y, bool add)
 {
-    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, factor, (const real *)0, false, x, y, add);
+    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, factor, (const real *)0, x, y, add);
 }
-void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y,
-                 bool add)
+void K(divide)(weft__device *d, int64_t n, const real *by, real *x)
 {
-    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, (real)0, factor, divide, x, y, add);
+    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, (real)0, by, x, x, false);
 }
 
 /* ---- functions ---- */

@@ -68,7 +68,7 @@ static void normalise(const weft_optim *o, int64_t n, real *x)
     d->k->norm(d, n, 2, x, true, o->guard);
     d->k->clip(d, n, 2, (real)INFINITY, o->guard, x, norm);       /* stores the norm only */
     d->k->unary(d, WEFT__clamp, 0, 1, o->update.eps, (real)INFINITY, norm, NULL, NULL, norm, false);
-    d->k->scale_by(d, n, norm, true, x, x, false);
+    d->k->divide(d, n, norm, x);
 }
 
 static double adjustment(const weft_optim *o, const matrix *x)

@@ -351,7 +351,7 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
         weft__check_gradients_exist(m, "divide_grad");
         for (weft__range s = { 0 }; weft__next_range(m, true, &s);) {
             real *g = m->root->gradients + s.from;
-            w->dev.k->scale_by(&w->dev, s.n, divisor->data, true, g, g, false);
+            w->dev.k->divide(&w->dev, s.n, divisor->data, g);
         }
     }
     weft__check_faults(w, "divide_grad");

@@ -3,44 +3,40 @@
 
 /* ---- max: returns the value and a hidden result, its index, which receives the gradient. min is max of the
  * negated input, which is another hidden result. ---- */
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index);
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index);
+static const weft_op op_pick;
 
-/* Result number `value` is the value; the other of the first two results is its index. */
-static bool extreme_shape(weft_call *c, int value)
+/* Returns the number of the result with the value; the other of the first two results is its index. The
+ * operators without a gradient return the index first. */
+static int value_of(const weft_call *c) { return c->op->no_gradient; }
+
+static bool extreme_shape(weft_call *c)
 {
     const weft__along *a = weft__store_form(c);
     if (!is_real(c, 0))
         return weft_op_refuse(c, "expected reals (weft_to_reals)");
     c->y[0]->f = c->y[1]->f = weft__reduced_form(a);
-    c->y[!value]->f.type = WEFT_I32;
+    c->y[!value_of(c)]->f.type = WEFT_I32;
     if (c->m > 2)
         c->y[2]->f = a->whole;
     return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
            weft_op_refuse(c, c->m > 2 ? "the axis is empty; expected an element for the minimum" :
                                         "the axis is empty; expected an element for the maximum");
 }
-static bool value_shape(weft_call *c) { return extreme_shape(c, 0); }
-static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
-
-static void extreme_run(weft_call *c, int value)
+static void extreme_run(weft_call *c)
 {
-    real *y = Y(c, value), *negated = c->m > 2 ? Y(c, 2) : NULL;
-    int32_t *row = YI(c, !value);
+    real *y = Y(c, value_of(c)), *negated = c->m > 2 ? Y(c, 2) : NULL;
+    int32_t *row = YI(c, !value_of(c));
     if (negated)
         RUN(c, scale, count(c->x[0]), -1, X(c, 0), negated, false);
     RUN(c, segment_max, SEGMENTS(c), negated ? negated : X(c, 0), y, row);
     if (negated)
-        RUN(c, scale, count(c->y[value]), -1, y, y, false);
+        RUN(c, scale, count(c->y[value_of(c)]), -1, y, y, false);
 }
-static void value_run(weft_call *c) { extreme_run(c, 0); }
-static void row_run(weft_call *c)   { extreme_run(c, 1); }
-
-static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
+static weft_tensor *extreme_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
     (void)i;
-    return place_along(&a, dy, c->y[1]);
+    return weft__place_along(&a, dy, c->y[1]);
 }
 static void place_along_run(weft_call *c)
 {
@@ -50,7 +46,7 @@ static void place_along_run(weft_call *c)
 }
 static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
+    return i ? NULL : APPLY_WITH(&op_pick, *(const weft__along *)c->attributes, dy, c->x[1]);
 }
 static bool pick_shape(weft_call *c)
 {
@@ -60,19 +56,16 @@ static bool pick_shape(weft_call *c)
 static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    return i ? NULL : place_along(c->attributes, dy, c->x[1]);
+    return i ? NULL : weft__place_along(c->attributes, dy, c->x[1]);
 }
 static const weft_op op_place = LINEAR_RECORD("place", WEFT_ROWS, weft__form_shape, place_along_run,
                                               place_along_back, weft__describe_along);
 static const weft_op op_pick = LINEAR_RECORD("gather", WEFT_ROWS, pick_shape, pick_run, pick_back,
                                              weft__describe_along);
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *index)
+
+weft_tensor *weft__place_along(const weft__along *a, weft_tensor *x, weft_tensor *index)
 {
-    return APPLY_WITH(&op_place, *a, dy, index);
-}
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *index)
-{
-    return APPLY_WITH(&op_pick, *a, x, index);
+    return APPLY_WITH(&op_place, *a, x, index);
 }
 
 /* ---- largest of ints: no index and no gradient ---- */
@@ -91,20 +84,15 @@ static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum)
     }
 static const weft_op op_int_max = INT_RECORD("max", int_max_run), op_int_min = INT_RECORD("min", int_min_run);
 
-#define EXTREME_RECORD(its_name, n)                                                            \
+#define EXTREME_RECORD(its_name, n, of_index)                                                  \
     {                                                                                          \
-        .name = its_name, .results = n, .layout = WEFT__ALONG, .unread = 1,       \
-        .shape = value_shape, .forward = value_run, .backward = value_back,                    \
-        .describe = weft__describe_along                                                       \
+        .name = its_name, .results = n, .layout = WEFT__ALONG, .unread = 1,                    \
+        .no_gradient = of_index, .shape = extreme_shape, .forward = extreme_run,               \
+        .backward = extreme_back, .describe = weft__describe_along                             \
     }
-static const weft_op op_max = EXTREME_RECORD("max", 2), op_min = EXTREME_RECORD("min", 3);
-
-#define ROW_RECORD(its_name, n)                                                                \
-    {                                                                                          \
-        .name = its_name, .results = n, .no_gradient = true, .shape = row_shape,               \
-        .forward = row_run, .describe = weft__describe_along                                   \
-    }
-static const weft_op op_argmax = ROW_RECORD("argmax", 2), op_argmin = ROW_RECORD("argmin", 3);
+static const weft_op op_max = EXTREME_RECORD("max", 2, false), op_min = EXTREME_RECORD("min", 3, false),
+                     op_argmax = EXTREME_RECORD("argmax", 2, true),
+                     op_argmin = EXTREME_RECORD("argmin", 3, true);
 
 static bool is_of_ints(const weft_tensor *x)
 {

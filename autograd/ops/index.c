@@ -43,19 +43,18 @@ static bool index_add_shape(weft_call *c)
            weft__refuse(c, "expected reals, and an int for each of their rows of %lld",
                         (long long)row_width(table));
 }
-static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *index_add_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f);
 }
-static const weft_op op_index_select = LINEAR_RECORD("index_select", WEFT_PLAIN, index_select_shape,
-                                                     index_select_run, index_select_back, NULL);
 static const weft_op op_index_add = LINEAR_RECORD("index_add", WEFT_PLAIN, index_add_shape, index_add_run,
                                                   index_add_back, NULL);
 static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : APPLY_WITH(&op_index_add, c->x[0]->f, dy, c->x[1]);
 }
+static const weft_op op_index_select = LINEAR_RECORD("index_select", WEFT_PLAIN, index_select_shape,
+                                                     index_select_run, index_select_back, NULL);
 
 weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index)
 {
@@ -75,7 +74,7 @@ weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
     return APPLY_WITH(&op_index_add, table, x, index);
 }
 
-/* ---- one element of each row, and its transpose ---- */
+/* ---- one element of each row ---- */
 static bool take_along_shape(weft_call *c)
 {
     char text[128];
@@ -91,27 +90,16 @@ static bool take_along_shape(weft_call *c)
 }
 static void take_along_run(weft_call *c)
 {
-    RUN(c, pick, count(c->y[0]), width(c->x[0]), X(c, 0), I(c, 1), Y(c, 0), c->add);
+    const weft__segments rows = { count(c->y[0]), width(c->x[0]), 1, NULL };
+    RUN(c, segment_pick, &rows, X(c, 0), I(c, 1), Y(c, 0), c->add);
 }
-static void place_run(weft_call *c)
+static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    if (!c->add)
-        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, place, count(c->x[1]), width(c->y[0]), X(c, 0), I(c, 1), Y(c, 0));
-}
-static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return i ? NULL : weft_gather(dy, c->x[1]);
+    const weft__along a = weft__along_axis(c->x[0], c->x[0]->f.rank - 1, false);
+    return i ? NULL : weft__place_along(&a, dy, c->x[1]);
 }
 static const weft_op op_gather = LINEAR_RECORD("gather", WEFT_PLAIN, take_along_shape, take_along_run,
                                                take_along_back, NULL);
-static const weft_op op_place = LINEAR_RECORD("place", WEFT_ROWS, weft__form_shape, place_run, place_back,
-                                              NULL);
-static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]);
-}
 weft_tensor *weft_gather(weft_tensor *x, weft_tensor *column) { return APPLY(&op_gather, x, column); }
 
 /* ---- one-hot ---- */

@@ -102,12 +102,13 @@ static void describe_norm(const weft_call *c, char *text, size_t size)
     snprintf(text, size, "eps=%g", (double)((const norm *)c->attributes)->eps);
 }
 
-#define NORM(its_name)                                                                                       \
-    {                                                                                                        \
-        .name = its_name, .results = RESULTS, .shape = norm_shape, .forward = norm_run, .fused = norm_fused, \
-        .composed = norm_composed, .describe = describe_norm                                                 \
+#define NORM(its_name, its_shape, run, its_fused, its_composed)                   \
+    {                                                                             \
+        .name = its_name, .results = RESULTS, .shape = its_shape, .forward = run, \
+        .fused = its_fused, .composed = its_composed, .describe = describe_norm   \
     }
-static const weft_op op_norm = NORM("layer_norm"), op_rms_norm = NORM("rms_norm");
+static const weft_op op_norm = NORM("layer_norm", norm_shape, norm_run, norm_fused, norm_composed),
+                     op_rms_norm = NORM("rms_norm", norm_shape, norm_run, norm_fused, norm_composed);
 
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
@@ -162,13 +163,7 @@ static void gate_composed(const weft_call *c, weft_tensor **y)
     y[Y_] = weft_add(weft_mul(unit, c->x[GATE_GAIN]), c->x[GATE_SHIFT]);
 }
 
-static const weft_op op_gate_norm = { .name = "gate_norm",
-                                      .results = RESULTS,
-                                      .shape = gate_shape,
-                                      .forward = gate_run,
-                                      .fused = gate_fused,
-                                      .composed = gate_composed,
-                                      .describe = describe_norm };
+static const weft_op op_gate_norm = NORM("gate_norm", gate_shape, gate_run, gate_fused, gate_composed);
 
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps)

@@ -267,9 +267,8 @@ static void flip_run(weft_call *c)
 }
 static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = *(const weft__along *)c->attributes;
     (void)i;
-    return APPLY_WITH(c->op, a, dy);
+    return weft__apply(c->op, &dy, 1, c->attributes, sizeof(weft__along))->y[0];
 }
 static const weft_op op_cumsum = LINEAR_RECORD("cumsum", WEFT__ALONG, cumsum_shape, cumsum_run, cumsum_back,
                                                weft__describe_along);

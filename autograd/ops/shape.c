@@ -69,7 +69,8 @@ static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_
                        int64_t ldy)
 {
     if (is_real(c, i))
-        RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
+        RUN(c, blocks, 1, &(weft__block_copy){ s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy,
+                                               c->add, NULL, NULL });
     else
         RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, YI(c, 0) + y_at, ldy);
 }

@@ -3,11 +3,13 @@
  * kernel of softmax, a recorded one the operators. */
 #include "autograd/op.h"
 
-enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
-static weft_tensor *run_on(int kind, const weft__along *a, weft_tensor *x, weft_tensor *mask);
+static weft_tensor *run_on(weft__softmax kind, const weft__along *a, weft_tensor *x, weft_tensor *mask);
 
 static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
-static const real *mask_of(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
+static void run(weft_call *c, weft__softmax kind)
+{
+    RUN(c, softmax, SEGMENTS(c), kind, c->n > 1 ? X(c, 1) : NULL, X(c, 0), Y(c, 0));
+}
 
 static bool check(weft_call *c)
 {
@@ -34,7 +36,7 @@ static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* d
 }
 
 /* ---- softmax: dx = y (dy - sum(dy y)) ---- */
-static void softmax_run(weft_call *c) { RUN(c, softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
+static void softmax_run(weft_call *c) { run(c, WEFT__SOFTMAX); }
 static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
@@ -51,7 +53,7 @@ static void softmax_fused(const weft_call *c)
 }
 
 /* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */
-static void log_softmax_run(weft_call *c) { RUN(c, log_softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
+static void log_softmax_run(weft_call *c) { run(c, WEFT__LOG_SOFTMAX); }
 static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
@@ -59,46 +61,37 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
         return NULL;
     dy = masked_gradient(c, dy);
     return weft_sub(
-        dy, weft__given_times(softmax_over_axis(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c))));
+        dy, weft__given_times(softmax_over_axis(dy, &a), run_on(WEFT__SOFTMAX, &a, c->x[0], mask_input(c))));
 }
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
 static bool logsumexp_shape(weft_call *c) { return check(c) && weft__reduced_shape(c); }
-static void logsumexp_run(weft_call *c) { RUN(c, logsumexp, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
+static void logsumexp_run(weft_call *c) { run(c, WEFT__LOG_SUM); }
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
-    return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
+    return i ? NULL :
+               weft__given_times(weft__expand(dy, &a), run_on(WEFT__SOFTMAX, &a, c->x[0], mask_input(c)));
 }
 
-static const weft_op records[] = { { .name = "softmax",
-                                     .layout = WEFT__ALONG,
-                                     .unread = 1,
-                                     .shape = shape_of_input,
-                                     .forward = softmax_run,
-                                     .backward = softmax_back,
-                                     .fused = softmax_fused,
-                                     .describe = weft__describe_along },
-                                   { .name = "log_softmax",
-                                     .layout = WEFT__ALONG,
-                                     .shape = shape_of_input,
-                                     .forward = log_softmax_run,
-                                     .backward = log_softmax_back,
-                                     .describe = weft__describe_along },
-                                   { .name = "logsumexp",
-                                     .layout = WEFT__ALONG,
-                                     .shape = logsumexp_shape,
-                                     .forward = logsumexp_run,
-                                     .backward = logsumexp_back,
-                                     .describe = weft__describe_along } };
+#define RECORD(its_name, its_shape, run, back, its_fused, its_unread)                           \
+    {                                                                                          \
+        .name = its_name, .layout = WEFT__ALONG, .unread = its_unread, .shape = its_shape,     \
+        .forward = run, .backward = back, .fused = its_fused, .describe = weft__describe_along \
+    }
+static const weft_op records[] = {
+    RECORD("softmax", shape_of_input, softmax_run, softmax_back, softmax_fused, 1),
+    RECORD("log_softmax", shape_of_input, log_softmax_run, log_softmax_back, NULL, 0),
+    RECORD("logsumexp", logsumexp_shape, logsumexp_run, logsumexp_back, NULL, 0),
+};
 
-static weft_tensor *run_on(int kind, const weft__along *a, weft_tensor *x, weft_tensor *mask)
+static weft_tensor *run_on(weft__softmax kind, const weft__along *a, weft_tensor *x, weft_tensor *mask)
 {
     const weft_op *op = &records[kind];
     return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
 }
 
-static weft_tensor *softmax_of(int kind, weft_tensor *x, int axis, weft_tensor *mask)
+static weft_tensor *softmax_of(weft__softmax kind, weft_tensor *x, int axis, weft_tensor *mask)
 {
     const char *name = records[kind].name;
     if (!weft__find_axis(x, &axis, name))
@@ -110,13 +103,13 @@ static weft_tensor *softmax_of(int kind, weft_tensor *x, int axis, weft_tensor *
 
 weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return softmax_of(SOFTMAX, x, axis, mask);
+    return softmax_of(WEFT__SOFTMAX, x, axis, mask);
 }
 weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return softmax_of(LOG_SOFTMAX, x, axis, mask);
+    return softmax_of(WEFT__LOG_SOFTMAX, x, axis, mask);
 }
 weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return softmax_of(LOGSUMEXP, x, axis, mask);
+    return softmax_of(WEFT__LOG_SUM, x, axis, mask);
 }

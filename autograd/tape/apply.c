@@ -26,7 +26,7 @@ static bool agree(weft_call *c)
         if (first && first->batch != f->batch && !c->op->ragged_apart) {
             char reason[200];
             weft__difference(first->batch, f->batch, reason, sizeof reason);
-            return weft_op_refuse(c, reason);
+            return weft__refuse(c, "the inputs belong to different batches: %s", reason);
         }
         weft_layout needed = layout_needed(c, first, f);
         if (f->layout != needed) {

@@ -192,7 +192,6 @@ static inline vec v_fma(vec a, vec b, vec c)
 #else
 static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; }
 #endif
-static inline vec v_rsqrt(vec x)                            { return v_set(1) / v_sqrt(x); }
 
 /* Reductions over all lanes, by halves. The order is fixed, but depends on VLEN. */
 #if VBYTES / V_SIZE == 16

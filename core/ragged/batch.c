@@ -124,34 +124,26 @@ static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
 static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *function, int64_t *longest)
 {
     int64_t total = 0;
-    if (!l || l->n < 0 || l->n >= INT32_MAX || (l->n && !l->len)) {
-        if (!l || (l->n && !l->len))
-            weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
-        else
-            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; expected 0 .. 2^31 - 2",
-                       function, (long long)l->n);
-        return false;
-    }
-    for (int64_t s = 0; s < l->n; s++) {
+    if (!l || (l->n && !l->len))
+        weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
+    else if (l->n < 0 || l->n >= INT32_MAX)
+        weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; expected 0 .. 2^31 - 2", function, (long long)l->n);
+    for (int64_t s = 0; !w->status && s < l->n; s++) {
         total += l->len[s];
         *longest = l->len[s] > *longest ? l->len[s] : *longest;
-        if (l->len[s] < 0 || total >= INT32_MAX) {
+        if (l->len[s] < 0 || total >= INT32_MAX)
             weft__fail(
                 w, WEFT_EARG,
                 "%s: sequence %lld has length %d, %lld tokens so far; expected 0 or more, and fewer than "
                 "2^31 - 1 tokens in all",
                 function, (long long)s, l->len[s], (long long)total);
-            return false;
-        }
-        if (offset_of(l, s) < 0 || (int64_t)offset_of(l, s) + l->len[s] > INT32_MAX) {
+        else if (offset_of(l, s) < 0 || (int64_t)offset_of(l, s) + l->len[s] > INT32_MAX)
             weft__fail(w, WEFT_EARG,
                        "%s: sequence %lld of length %d has the offset %d; expected 0 or more, and an end "
                        "below 2^31",
                        function, (long long)s, l->len[s], offset_of(l, s));
-            return false;
-        }
     }
-    return true;
+    return !w->status;
 }
 
 /* Gives the sequences of a shard the ids that they have in the whole batch. */
@@ -182,9 +174,8 @@ weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)
 {
     if (a->n != b->n) {
-        snprintf(text, size,
-                 "the inputs belong to different batches: the first has %lld sequences, the second %lld",
-                 (long long)a->n, (long long)b->n);
+        snprintf(text, size, "the first has %lld sequences, the second %lld", (long long)a->n,
+                 (long long)b->n);
         return;
     }
     int64_t s = 0, i = 0, o = 0;
@@ -195,20 +186,18 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
     while (o < a->n && (a->before ? a->before[o] : 0) == (b->before ? b->before[o] : 0))
         o++;
     if (s < a->n)
-        snprintf(text, size,
-                 "the inputs belong to different batches: sequence %lld has %d tokens in the first and %d in "
-                 "the second",
-                 (long long)s, a->len[s], b->len[s]);
+        snprintf(text, size, "sequence %lld has %d tokens in the first and %d in the second", (long long)s,
+                 a->len[s], b->len[s]);
     else if (i < a->n)
         snprintf(text, size,
-                 "the inputs belong to different batches: their lengths agree, but sequence %lld has the id "
-                 "%lld in the first and %lld in the second%s",
+                 "their lengths agree, but sequence %lld has the id %lld in the first and %lld in the "
+                 "second%s",
                  (long long)i, (long long)a->id[i], (long long)b->id[i],
                  a->own_ids == b->own_ids ? "" : "; ids were given only for one of them");
     else if (o < a->n)
         snprintf(text, size,
-                 "the inputs belong to different batches: lengths and ids agree, but sequence %lld has the "
-                 "offset %d in the first and %d in the second",
+                 "lengths and ids agree, but sequence %lld has the offset %d in the first and %d in the "
+                 "second",
                  (long long)o, a->before ? a->before[o] : 0, b->before ? b->before[o] : 0);
 }
 

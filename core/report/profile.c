@@ -110,42 +110,23 @@ static void counted_gemm(weft__device *d, const weft__product *p, const real *a,
     profile_of(d)->now->flops += product_flops(p);
     profile_of(d)->plain->gemm(d, p, a, b, c);
 }
-static void counted_recur(weft__device *d, const weft__recurrence *r)
-{
-    profile_of(d)->now->flops += recurrence_flops(r);
-    profile_of(d)->plain->recur(d, r);
-}
-static void counted_recur_back(weft__device *d, const weft__recurrence *r)
-{
-    profile_of(d)->now->flops += recurrence_flops(r);
-    profile_of(d)->plain->recur_back(d, r);
-}
-static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
-{
-    struct weft__profile *p = profile_of(d);
-    p->now->flops += layer_flops(l, false);
-    d->k = p->plain;                             /* the kernel may call other kernels of the table */
-    p->plain->recur_layer(d, l);
-    d->k = &p->counting;
-}
-static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
-{
-    struct weft__profile *p = profile_of(d);
-    p->now->flops += layer_flops(l, true);
-    d->k = p->plain;
-    p->plain->recur_layer_back(d, l);
-    d->k = &p->counting;
-}
-static void counted_attention(weft__device *d, const weft__attention *a)
-{
-    profile_of(d)->now->flops += attention_flops(a, false);
-    profile_of(d)->plain->attention(d, a);
-}
-static void counted_attention_back(weft__device *d, const weft__attention *a)
-{
-    profile_of(d)->now->flops += attention_flops(a, true);
-    profile_of(d)->plain->attention_back(d, a);
-}
+/* Defines counted_KERNEL. Kernels that this one calls are not counted again. */
+#define COUNTED(kernel, arguments, operations)                        \
+    static void counted_##kernel(weft__device *d, const arguments *a) \
+    {                                                                 \
+        struct weft__profile *p = profile_of(d);                      \
+        p->now->flops += operations;                                  \
+        d->k = p->plain;                                              \
+        p->plain->kernel(d, a);                                       \
+        d->k = &p->counting;                                          \
+    }
+COUNTED(recur, weft__recurrence, recurrence_flops(a))
+COUNTED(recur_back, weft__recurrence, recurrence_flops(a))
+COUNTED(recur_layer, weft__recur_layer, layer_flops(a, false))
+COUNTED(recur_layer_back, weft__recur_layer, layer_flops(a, true))
+COUNTED(attention, weft__attention, attention_flops(a, false))
+COUNTED(attention_back, weft__attention, attention_flops(a, true))
+
 static void counted_norm(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
 {
     weft *w = (weft *)(void *)d;

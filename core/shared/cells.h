@@ -8,38 +8,24 @@
 #else
 #define CELL_FACT static inline
 #endif
-#define CELL(name, gpu, gates, slots, states, ...) case WEFT__##name: return gates;
-CELL_FACT int weft__gates(weft__cell cell)
+enum { CELL_GATES, CELL_SLOTS, CELL_STATES, CELL_FLOPS };
+#define CELL(name, gpu, gates, slots, states, x, h, names, flops, ...) \
+    case WEFT__##name:                                                 \
+        return column == CELL_GATES  ? gates :                         \
+               column == CELL_SLOTS  ? slots :                         \
+               column == CELL_STATES ? states :                        \
+                                       flops;
+CELL_FACT int weft__cell_number(weft__cell cell, int column)
 {
     switch (cell) {
 #include "core/cells.def"
     default: return 0;
     }
 }
-#define CELL(name, gpu, gates, slots, states, ...) case WEFT__##name: return slots;
-CELL_FACT int weft__slots(weft__cell cell)
-{
-    switch (cell) {
-#include "core/cells.def"
-    default: return 0;
-    }
-}
-#define CELL(name, gpu, gates, slots, states, ...) case WEFT__##name: return states;
-CELL_FACT int weft__states(weft__cell cell)
-{
-    switch (cell) {
-#include "core/cells.def"
-    default: return 0;
-    }
-}
-#define CELL(name, gpu, gates, slots, states, x, h, names, flops, ...) case WEFT__##name: return flops;
-CELL_FACT int weft__flops(weft__cell cell)
-{
-    switch (cell) {
-#include "core/cells.def"
-    default: return 0;
-    }
-}
+CELL_FACT int weft__gates(weft__cell cell)  { return weft__cell_number(cell, CELL_GATES); }
+CELL_FACT int weft__slots(weft__cell cell)  { return weft__cell_number(cell, CELL_SLOTS); }
+CELL_FACT int weft__states(weft__cell cell) { return weft__cell_number(cell, CELL_STATES); }
+CELL_FACT int weft__flops(weft__cell cell)  { return weft__cell_number(cell, CELL_FLOPS); }
 
 /* ---- maps: the block of W_ih, or W_hh, that belongs to a slot; -1: no block ---- */
 #define CELL_BLOCK(slot, ...) CELL_BLOCK_(slot, __VA_ARGS__, -1, -1, -1, -1)
@@ -48,28 +34,16 @@ CELL_FACT int weft__flops(weft__cell cell)
 #define CELL_LIST(...) __VA_ARGS__
 #define CELL(name, gpu, gates, slots, states, x, h, ...) \
     case WEFT__##name:                                   \
-        return CELL_BLOCK(slot, CELL_LIST x);
-CELL_FACT int weft__block_of_x(weft__cell cell, int slot)
-{
-    switch (cell) {
-#include "core/cells.def"
-    default: return -1;
-    }
-}
-#define CELL(name, gpu, gates, slots, states, x, h, ...) \
-    case WEFT__##name:                                   \
-        return CELL_BLOCK(slot, CELL_LIST h);
-CELL_FACT int weft__block_of_h(weft__cell cell, int slot)
-{
-    switch (cell) {
-#include "core/cells.def"
-    default: return -1;
-    }
-}
+        return of_h ? CELL_BLOCK(slot, CELL_LIST h) : CELL_BLOCK(slot, CELL_LIST x);
 CELL_FACT int weft__block_of(weft__cell cell, bool of_h, int slot)
 {
-    return of_h ? weft__block_of_h(cell, slot) : weft__block_of_x(cell, slot);
+    switch (cell) {
+#include "core/cells.def"
+    default: return -1;
+    }
 }
+CELL_FACT int weft__block_of_x(weft__cell cell, int slot) { return weft__block_of(cell, false, slot); }
+CELL_FACT int weft__block_of_h(weft__cell cell, int slot) { return weft__block_of(cell, true, slot); }
 /* Returns the slot that a block is added to. */
 CELL_FACT int weft__slot_of(weft__cell cell, bool of_h, int block)
 {

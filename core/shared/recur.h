@@ -11,7 +11,6 @@
  * sums of x's side are over rows of the table. */
 #ifndef WEFT_SHARED_RECUR_H
 #define WEFT_SHARED_RECUR_H
-#include <string.h>
 #include "core/kernels.h"
 
 struct layer_work;
@@ -59,23 +58,20 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
 }
 
 /* Returns the product c [m, n] (+)= op(a) op(b). Rows of a and c: lda, ldc numbers; b is contiguous. */
-static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
-                                             int64_t lda, bool tb, int64_t ldc, bool add,
-                                             const weft__finish *epilogue)
+static inline weft__product layer_product_of(const layer_work *w, bool ta, bool tb, int64_t m, int64_t n,
+                                             int64_t k, int64_t lda, int64_t ldc)
 {
-    weft__product p;
-    memset(&p, 0, sizeof p);
-    p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
-    p.ldc = ldc, p.batches = 1;
+    weft__product p = { 0 };
+    p.ta = ta, p.tb = tb, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n, p.ldc = ldc;
+    p.batches = 1;
     p.precision = w->d->precision;
-    p.then = epilogue;
     return p;
 }
 static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
-                                 int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
-                                 const weft__finish *epilogue)
+                                 int64_t lda, const real *b, real *c, int64_t ldc, bool add)
 {
-    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, epilogue);
+    weft__product p = layer_product_of(w, ta, false, m, n, k, lda, ldc);
+    p.add = add;
     p.back = true;
     w->k->gemm(w->d, &p, a, b, c);
 }
@@ -84,7 +80,9 @@ static inline weft__product layer_input_product(const layer_work *w, const layer
                                                 const weft__finish *epilogue)
 {
     const int64_t F = w->l->inputs;
-    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, epilogue);
+    weft__product p = layer_product_of(w, false, true, n, run->n, F, F, layer_slots(w->l));
+    p.then = epilogue;
+    return p;
 }
 /* Returns the bytes of these weights in l->packed, in whole cache lines. */
 static inline size_t layer_packed_input(const layer_work *w, const layer_run *run)
@@ -95,12 +93,7 @@ static inline size_t layer_packed_input(const layer_work *w, const layer_run *ru
 /* Returns the grid of the sum over n rows of S numbers. */
 static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
 {
-    weft__grid g;
-    memset(&g, 0, sizeof g);
-    g.rank = 2;
-    g.size[0] = n;
-    g.size[1] = layer_slots(l);
-    g.step[0][1] = 1;
+    const weft__grid g = { 2, { n, layer_slots(l) }, { { 0, 1 } } };
     return g;
 }
 /* Returns the recurrence of a layer, with h's bias for the slot without input. */
@@ -117,12 +110,8 @@ static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
-    weft__block_copy *copy = &b->of[b->n++];
-    copy->rows = 1;
-    copy->width = copy->ldx = copy->ldy = width;
-    copy->x = x;
-    copy->y = y;
-    copy->add = add;
+    const weft__block_copy copy = { 1, width, x, width, y, width, add, NULL, NULL };
+    b->of[b->n++] = copy;
 }
 /* Returns the biases [S] of the sums: for slots with input, the sum of both sides. NULL: no biases. */
 static inline const real *layer_biases(const layer_work *w)
@@ -208,12 +197,12 @@ static inline void layer_inputs_back(const layer_work *w, int64_t n, const real 
     const int64_t S = layer_slots(l), F = l->inputs;
     if (dx)
         EACH_RUN_OF(run, l, false)
-    layer_product(w, false, n, F, run.n, gates + run.slot, S, false, l->w_ih + run.block * F, dx, F,
-                  l->dx.add || run.block, NULL);
+            layer_product(w, false, n, F, run.n, gates + run.slot, S, l->w_ih + run.block * F, dx, F,
+                          l->dx.add || run.block);
     if (l->dw_ih.to)
         EACH_RUN_OF(run, l, false)
-    layer_product(w, true, run.n, F, n, gates + run.slot, S, false, x, l->dw_ih.to + run.block * F, F,
-                  l->dw_ih.add, NULL);
+            layer_product(w, true, run.n, F, n, gates + run.slot, S, x, l->dw_ih.to + run.block * F, F,
+                          l->dw_ih.add);
 }
 static inline void layer_weights_back(const layer_work *w)
 {
@@ -224,11 +213,11 @@ static inline void layer_weights_back(const layer_work *w)
     const real *gates = r->gates + first * S, *before = r->h_before + first * W;
     if (l->dw_hh.to)
         EACH_RUN_OF(run, l, true)
-    layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W,
-                  l->dw_hh.add, NULL);
+            layer_product(w, true, run.n, W, N, gates + run.slot, S, before, l->dw_hh.to + run.block * W, W,
+                          l->dw_hh.add);
     if (l->dw_hr.to)
-        layer_product(w, true, W, H, N, r->dh + first * W, W, false, r->raw + first * H, l->dw_hr.to, H,
-                      l->dw_hr.add, NULL);
+        layer_product(w, true, W, H, N, r->dh + first * W, W, r->raw + first * H, l->dw_hr.to, H,
+                      l->dw_hr.add);
 }
 static inline void layer_biases_back(const layer_work *w, int64_t n, const real *gates)
 {

@@ -228,19 +228,16 @@ TABLE_TEST(positions, empty_batches_are_valid)
 
 CPU_TEST(positions, bad_arguments_are_reported)
 {
-    weft_tensor *x = weft_ragged(w, waves(), F, &all);
-    weft_positional_encoding(x, 3, 0);
+    weft_positional_encoding(weft_ragged(w, waves(), F, &all), 3, 0);
     FAILS(w, WEFT_EARG,
           "positional_encoding: [14, 12] concat: width 3, base 10000; expected a ragged tensor, an "
           "even width");
     weft_positional_encoding(weft_zeros(w, WEFT_SHAPE(2, 2)), 2, 0);
     FAILS(w, WEFT_EARG, "expected a ragged tensor");
-    x = weft_ragged(w, waves(), F, &all);
-    weft_rope(x, &(weft_rope_opts){ .heads = 4 });
+    weft_rope(weft_ragged(w, waves(), F, &all), &(weft_rope_opts){ .heads = 4 });
     FAILS(w, WEFT_ESHAPE,
           "rope: [14, 12] concat: 4 heads, base 10000; expected ragged reals [N, heads * d] with an even d");
-    x = weft_ragged(w, waves(), F, &all);
-    weft_rope(x, &(weft_rope_opts){ .base = -1 });
+    weft_rope(weft_ragged(w, waves(), F, &all), &(weft_rope_opts){ .base = -1 });
     FAILS(w, WEFT_ESHAPE, "base -1; expected");
     weft_rms_norm(weft_zeros(w, WEFT_SHAPE(2)), NULL, -1);
     FAILS(w, WEFT_EARG, "rms_norm: [2]: eps is -1; expected a finite number, 0 or more");

@@ -54,8 +54,7 @@ TABLE_TEST(row_order, unknown_rows_with_a_packed_tensor_are_refused)
     FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints; expected rows that are known "
                           "to be in its order. weft_ragged_rows takes rows");
     weft_tensor *x = weft_scale(weft_square(weft_add(given(w), weft_scalar(w, 1))), 2);
-    weft_ragged_like(x, weft_to_layout(sentences(w), WEFT_PACKED));
-    FAILS(w, WEFT_ESHAPE, "ragged_like: ");
+    FAILS_AT(w, weft_ragged_like(x, weft_to_layout(sentences(w), WEFT_PACKED)), WEFT_ESHAPE, "ragged_like: ");
     weft_ragged_like(weft_reals(w, NULL, WEFT_SHAPE(8)), in_rows(sentences(w)));
     FAILS(w, WEFT_ESHAPE, "ragged_like: ");
 }
@@ -71,8 +70,7 @@ CPU_TEST(row_order, letter_layer_gives_words_in_the_users_order)
     OK(w);
     for (int i = 0; i < WORDS; i++)
         cr_assert_eq(got[i], letters[i]);
-    weft_ragged_like(word, like);
-    FAILS(w, WEFT_ESHAPE, "weft_ragged_rows");
+    FAILS_AT(w, weft_ragged_like(word, like), WEFT_ESHAPE, "weft_ragged_rows");
 }
 
 /* ---- rows from weft_plain ---- */
@@ -134,15 +132,12 @@ CPU_TEST(row_order, operators_that_move_rows_drop_their_order)
 
 TABLE_TEST(row_order, rows_of_another_layout_are_refused)
 {
-    weft_tensor *packed = weft_to_layout(sentences(w), WEFT_PACKED), *concat = sentences(w);
-    weft_ragged_like(weft_plain(packed), concat);
+    weft_ragged_like(weft_plain(weft_to_layout(sentences(w), WEFT_PACKED)), sentences(w));
     FAILS(w, WEFT_ESHAPE, "ragged_like: ");
-    packed = weft_to_layout(sentences(w), WEFT_PACKED), concat = sentences(w);
-    weft_ragged_rows(weft_plain(packed), concat);
+    weft_ragged_rows(weft_plain(weft_to_layout(sentences(w), WEFT_PACKED)), sentences(w));
     FAILS(w, WEFT_ESHAPE, "ragged_rows: [6] of ints: the rows are in the order of a packed tensor "
                           "(weft_plain); expected rows sequence by sequence (weft_ragged_like");
-    packed = weft_to_layout(sentences(w), WEFT_PACKED);
-    weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), packed);
+    weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), weft_to_layout(sentences(w), WEFT_PACKED));
     FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: expected a plain tensor with one row for each of 6 tokens");
 }
 

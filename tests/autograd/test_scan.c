@@ -150,27 +150,22 @@ TABLE_TEST(scan, passes_on_gradients_of_0, .init = unchecked)
 
 CPU_TEST(scan, refuses_other_shapes)
 {
-    weft_tensor *b = ragged(w, 3, 0, 1), *ints = weft_ints(w, NULL, WEFT_SHAPE(2));
-    weft_scan(weft_zeros(w, WEFT_SHAPE(4)), b, 0, NULL, false);
+    weft_scan(weft_zeros(w, WEFT_SHAPE(4)), ragged(w, 3, 0, 1), 0, NULL, false);
     FAILS(w, WEFT_ESHAPE, "scan: [4]: factors a; expected [23, 3] concat, or what broadcasts to it");
-    b = ragged(w, 3, 0, 1);
+    weft_tensor *b = ragged(w, 3, 0, 1);
     weft_scan(b, b, 0, weft_zeros(w, WEFT_SHAPE(4, 3)), false);
     FAILS(w, WEFT_ESHAPE, "first; expected [5, 3]: b without the axis, with a row for each sequence");
-    b = ragged(w, 3, 0, 1);
-    weft_scan(b, weft_zeros(w, WEFT_SHAPE(TOKENS, 3)), 0, NULL, false);
+    weft_scan(ragged(w, 3, 0, 1), weft_zeros(w, WEFT_SHAPE(TOKENS, 3)), 0, NULL, false);
     FAILS(w, WEFT_ESHAPE, "scan: ");
     weft_scan(NULL, weft_zeros(w, WEFT_SHAPE(2)), 0, NULL, false);
     FAILS(w, WEFT_EARG, "scan: input 0 is NULL");
     weft_scan(weft_scalar(w, 1), weft_zeros(w, WEFT_SHAPE(2)), 1, NULL, false);
     FAILS(w, WEFT_EARG, "scan: [2] has no axis 1");
-    ints = weft_ints(w, NULL, WEFT_SHAPE(2));
-    weft_scan(weft_scalar(w, 1), ints, 0, NULL, false);
+    weft_scan(weft_scalar(w, 1), weft_ints(w, NULL, WEFT_SHAPE(2)), 0, NULL, false);
     FAILS(w, WEFT_ESHAPE, "expected reals (weft_to_reals)");
-    b = ragged(w, 3, 0, 1);
-    weft_shift(b, 1, weft_zeros(w, WEFT_SHAPE(4, 3)));
+    weft_shift(ragged(w, 3, 0, 1), 1, weft_zeros(w, WEFT_SHAPE(4, 3)));
     FAILS(w, WEFT_ESHAPE, "shift: [4, 3]: fill; expected [3] or a row for each sequence");
-    ints = weft_ints(w, NULL, WEFT_SHAPE(2));
-    weft_shift(ints, 1, weft_scalar(w, 0));
+    weft_shift(weft_ints(w, NULL, WEFT_SHAPE(2)), 1, weft_scalar(w, 0));
     FAILS(w, WEFT_ESHAPE, "shift: []: fill; expected [] of ints");
 }
 

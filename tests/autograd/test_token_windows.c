@@ -150,22 +150,15 @@ TABLE_TEST(token_windows, nan_of_a_neighbour_changes_no_bit, .init = unchecked)
 
 CPU_TEST(token_windows, bad_arguments_are_reported)
 {
-    weft_tensor *x = input(w, WEFT_CONCAT), *plain = weft_plain(x);
-    weft_tokens_window(plain, 2, 1, 0);
-    FAILS(w, WEFT_ESHAPE, "tokens_window");
-    x = input(w, WEFT_CONCAT);
-    weft_tokens_window(x, 0, 1, 0);
+    FAILS_AT(w, weft_tokens_window(weft_plain(input(w, WEFT_CONCAT)), 2, 1, 0), WEFT_ESHAPE, "tokens_window");
+    weft_tokens_window(input(w, WEFT_CONCAT), 0, 1, 0);
     FAILS(w, WEFT_EARG, "width 0, dilation 1, from 0; expected width and dilation of 1 or more");
-    x = input(w, WEFT_CONCAT);
-    weft_tokens_every(x, 0);
+    weft_tokens_every(input(w, WEFT_CONCAT), 0);
     FAILS(w, WEFT_EARG, "tokens_every: [14, 3] concat: n is 0; expected 1 .. 2^31 - 1");
-    x = input(w, WEFT_CONCAT);
-    weft_tokens_repeat(x, INT32_MAX);
+    weft_tokens_repeat(input(w, WEFT_CONCAT), INT32_MAX);
     FAILS(w, WEFT_ESHAPE, "tokens_repeat: sequence 0 of length 4 gets 8589934588 rows");
-    x = input(w, WEFT_CONCAT);
-    weft_tokens_pool(x, 2, 1, WEFT_POOL_FIRST);
+    weft_tokens_pool(input(w, WEFT_CONCAT), 2, 1, WEFT_POOL_FIRST);
     FAILS(w, WEFT_EARG, "expected width and stride of 1 .. 2^31 - 1, WEFT_POOL_SUM, MEAN or MAX");
-    x = input(w, WEFT_CONCAT);
-    weft_tokens_pool(weft_to_ints(x), 2, 1, WEFT_POOL_MEAN);
+    weft_tokens_pool(weft_to_ints(input(w, WEFT_CONCAT)), 2, 1, WEFT_POOL_MEAN);
     FAILS(w, WEFT_EARG, "a mean of ints");
 }

@@ -49,8 +49,7 @@ TABLE_TEST(versions, changes_to_values_read_by_backward_are_refused)
         weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));
         ways[i](&k);
         OK(w);
-        weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since mul read it");
+        FAILS_AT(w, weft_backward(loss), WEFT_EARG, "backward of mul: net.p has changed since mul read it");
     }
 }
 
@@ -77,8 +76,7 @@ TABLE_TEST(versions, changes_are_found_through_every_kind_of_reader)
         kept k = kept_in(w);
         weft_tensor *loss = weft_sum_all(ways[i](&k)), *g;
         by_values(&k);
-        weft_gradients(loss, &k.p, 1, &g);
-        FAILS(w, WEFT_EARG, "net.p has changed since");
+        FAILS_AT(w, weft_gradients(loss, &k.p, 1, &g), WEFT_EARG, "net.p has changed since");
     }
 }
 
@@ -87,14 +85,12 @@ TABLE_TEST(versions, changes_to_a_needed_constant_are_refused)
     kept k = kept_in(w);
     weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
     by_buffer(&k);
-    weft_backward(loss);
-    FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
+    FAILS_AT(w, weft_backward(loss), WEFT_EARG, "backward of mul: net.b has changed since mul read it");
     weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
     loss = weft_sum_all(weft_mul(q, detached(&k)));
     OK(w);
     by_values(&k);
-    weft_backward(loss);
-    FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
+    FAILS_AT(w, weft_backward(loss), WEFT_EARG, "backward of mul: net.p has changed since");
 }
 
 /* ---- values that backward does not read: the gradients equal those without the change ---- */

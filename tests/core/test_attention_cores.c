@@ -129,26 +129,23 @@ RUN_TEST(attention_cores, are_as_exact_as_their_precision)
 
 /* The values are exact in TF32, of one sign, and have equal weights. Bits that tensor cores drop in the sum
  * would show. */
-Test(attention_cores, sum_long_sequences_without_losing_bits)
+RUN_TEST(attention_cores, sum_long_sequences_without_losing_bits)
 {
     static const shape s = { 1, { 1 }, { 2000 }, 1, 8, 8, 0, false, false, false };
-    ON_EVERY_TABLE(t) {
-        const weft__attention a = batch(t, &s);
-        real *got[RESULTS] = { 0 }, *const q = (real *)(uintptr_t)a.q, *const v = (real *)(uintptr_t)a.v;
-        memset(q, 0, (size_t)a.dk * sizeof *q);
-        for (int64_t i = 0; i < a.keys * a.dv; i++)
-            v[i] = i < a.dv ? 4096 : (1 + (real)dice(1024) / 1024) / 16;
-        for (int p = 0; p < COUNT(precisions); p++) {
-            attend(t, a, precisions[p], got);
-            for (int64_t c = 0; c < a.dv; c++) {
-                double sum = 0;
-                for (int64_t j = 0; j < a.keys; j++)
-                    sum += (double)v[j * a.dv + c];
-                close_to("the mean of the values", &got[Y][c], (real[]){ (real)(sum / (double)a.keys) }, 1,
-                         TOL(1e-13, has_cores(t) ? 3e-6 : 1e-4));
-            }
+    const weft__attention a = batch(t, &s);
+    real *got[RESULTS] = { 0 }, *const q = (real *)(uintptr_t)a.q, *const v = (real *)(uintptr_t)a.v;
+    memset(q, 0, (size_t)a.dk * sizeof *q);
+    for (int64_t i = 0; i < a.keys * a.dv; i++)
+        v[i] = i < a.dv ? 4096 : (1 + (real)dice(1024) / 1024) / 16;
+    for (int p = 0; p < COUNT(precisions); p++) {
+        attend(t, a, precisions[p], got);
+        for (int64_t c = 0; c < a.dv; c++) {
+            double sum = 0;
+            for (int64_t j = 0; j < a.keys; j++)
+                sum += (double)v[j * a.dv + c];
+            close_to("the mean of the values", &got[Y][c], (real[]){ (real)(sum / (double)a.keys) }, 1,
+                     TOL(1e-13, has_cores(t) ? 3e-6 : 1e-4));
         }
-        forget(t);
     }
 }
 

@@ -28,8 +28,7 @@ TABLE_TEST(check, detects_a_stale_handle_in_every_later_step)
             weft_clear(w);
             weft_full(w, 8, WEFT_SHAPE(2)), weft_full(w, 9, WEFT_SHAPE(2));
         }
-        weft_tanh(stale);
-        FAILS(w, WEFT_EARG, "tanh: input 0 is of a step that has ended");
+        FAILS_AT(w, weft_tanh(stale), WEFT_EARG, "tanh: input 0 is of a step that has ended");
         cr_assert(isnan(weft_item(weft_sum(stale, 0))));
         weft_recover(w);
     }
@@ -119,12 +118,10 @@ static const weft_op user_op = {
 TABLE_TEST(check, names_the_operator_of_a_nan_in_backward)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3)), *g;
-    weft_gradients_recorded(root_of_square(x), &x, 1, &g);
-    FAILS(w, WEFT_ENUMERIC, "backward of square: ");
+    FAILS_AT(w, weft_gradients_recorded(root_of_square(x), &x, 1, &g), WEFT_ENUMERIC, "backward of square: ");
     weft_tensor *p =
         weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    weft_backward(root_of_square(p));
-    FAILS(w, WEFT_ENUMERIC, "backward of square: ");
+    FAILS_AT(w, weft_backward(root_of_square(p)), WEFT_ENUMERIC, "backward of square: ");
     weft_backward(weft_sum_all(weft_op_apply(&user_op, &p, 1, NULL, 0)));
     FAILS(w, WEFT_ENUMERIC, "backward of mine: the gradient of input 0, [3], has NaN at [0]");
 }

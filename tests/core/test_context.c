@@ -83,13 +83,11 @@ TABLE_TEST(context, ignores_clear_rewind_and_recover_in_an_error_callback)
     stubborn b = { w, weft_mark_here(w), 0 };
     weft_on_error(w, reset_in_callback, &b);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
-    weft_matmul(x, weft_tanh(x));
-    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
+    FAILS_AT(w, weft_matmul(x, weft_tanh(x)), WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
     weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
     fail_take(w, 2);
-    weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
-    FAILS(w, WEFT_ENOMEM, "out of memory");
+    FAILS_AT(w, weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5)))), WEFT_ENOMEM, "out of memory");
     uint64_t step = w->step;
     weft_clear(w);
     cr_assert(b.calls == 3 && w->step == step + 1, "%d calls", b.calls);
@@ -114,8 +112,7 @@ TABLE_TEST(context, refuses_a_mark_that_a_rewind_ended)
         FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
         weft_mark wrong = weft_mark_here(w);
         wrong.at[3] = -64;
-        weft_rewind(w, wrong);
-        FAILS(w, WEFT_EARG, "rewind: the mark");
+        FAILS_AT(w, weft_rewind(w, wrong), WEFT_EARG, "rewind: the mark");
     }
 }
 
@@ -178,7 +175,7 @@ TABLE_TEST(context, holds_little_more_than_a_steady_step_needs)
                   (long long)held, (long long)need);
         cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                   (long long)most, (long long)need);
-        weft__arena_end(w, &inside(w)->arena[WEFT__ARENA_DATA]);
+        weft__arena_end(w, WEFT__ARENA_DATA);
         inside(w)->arena[WEFT__ARENA_DATA].first = inside(w)->arena[WEFT__ARENA_DATA].peak =
             inside(w)->host_peak = inside(w)->device_peak = 0;
     }

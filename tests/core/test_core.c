@@ -27,8 +27,7 @@ CPU_TEST(core, the_first_failure_is_reported_once)
     weft_matmul(a, a), weft_matmul(a, a);
     cr_assert_eq(told, 1);
     FAILS(w, WEFT_ESHAPE, "[2, 3]");
-    weft_fail(w, WEFT_ENUMERIC, "a program's own %d", 7);
-    FAILS(w, WEFT_ENUMERIC, "a program's own 7");
+    FAILS_AT(w, weft_fail(w, WEFT_ENUMERIC, "a program's own %d", 7), WEFT_ENUMERIC, "a program's own 7");
     weft_synchronize(w);
 }
 
@@ -69,10 +68,8 @@ Test(core, thread_count_comes_from_the_environment)
 
 CPU_TEST(core, invalid_shapes_are_refused)
 {
-    weft_zeros(w, 7, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1 });
-    FAILS(w, WEFT_EARG, "rank 7");
-    weft_zeros(w, WEFT_SHAPE(2, -1));
-    FAILS(w, WEFT_ESHAPE, "extent -1 on axis 1");
+    FAILS_AT(w, weft_zeros(w, 7, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1 }), WEFT_EARG, "rank 7");
+    FAILS_AT(w, weft_zeros(w, WEFT_SHAPE(2, -1)), WEFT_ESHAPE, "extent -1 on axis 1");
     weft_zeros(w, WEFT_SHAPE((int64_t)1 << 40, (int64_t)1 << 40));
     FAILS(w, WEFT_ESHAPE, "zeros: [1099511627776, 1099511627776]: the product of its extents is too large");
     weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20, 1 << 20));
@@ -120,8 +117,7 @@ CPU_TEST(core, a_failed_read_is_a_sticky_error)
 CPU_TEST(core, too_many_elements_are_refused)
 {
     const int64_t huge = (int64_t)1 << 62;
-    weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
-    FAILS(w, WEFT_ESHAPE, "tile: [2]");
+    FAILS_AT(w, weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX), WEFT_ESHAPE, "tile: [2]");
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
     FAILS(w, WEFT_ESHAPE, "the product of its extents is too large");
     weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
@@ -148,8 +144,7 @@ Test(core, streams_repeat_and_are_independent)
         cr_assert_eq(weft_stream_below(a, 0), 0);
         for (int i = 0; i < 1000; i++)
             cr_assert(weft_stream_below(a, 7) < 7 && weft_stream_uniform(a) < 1);
-        weft_stream_of(w, "");
-        FAILS(w, WEFT_EARG, "a name of 1 ..");
+        FAILS_AT(w, weft_stream_of(w, ""), WEFT_EARG, "a name of 1 ..");
         CLEAN(w);
     }
     cr_assert(!memcmp(first[0], first[1], sizeof first[0]) && !memcmp(order[0], order[1], sizeof order[0]));

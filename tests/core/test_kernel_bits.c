@@ -22,13 +22,13 @@ RUN_TEST(bits, copies_keep_negative_zero)
             y[i] = 1;
         switch (way) {
         case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
-        case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
+        case 1: k->blocks(&t->d, 1, &(weft__block_copy){ ROWS, W, x, W, y, W, false, NULL, NULL }); break;
         case 2: k->spread(&t->d, &across, x, y, false); break;
         case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
         case 4: k->flip(&t->d, &runs, x, y, false); break;
         case 5: k->select(&t->d, &same, one, x, one, y, false); break;
         case 6: k->scale(&t->d, N, 1, x, y, false); break;
-        default: k->pick(&t->d, ROWS, W, x, row, y, false);
+        default: k->segment_pick(&t->d, &(weft__segments){ ROWS, W, 1, NULL }, x, row, y, false);
         }
         for (int64_t i = 0; i < n; i++)
             cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i,
@@ -100,10 +100,10 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
     real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2),
          *mean = room(t, rows, sizeof *mean), *rstd = room(t, rows, sizeof *rstd), a, b;
     weft__segments all = { rows, width, 1, NULL }, alone = { 1, width, 1, NULL };
-    for (int way = 0; way < 2; way++) {
-        (way ? t->k->softmax : t->k->log_softmax)(&t->d, &all, mask, x, y);
+    for (int kind = WEFT__SOFTMAX; kind <= WEFT__LOG_SOFTMAX; kind++) {
+        t->k->softmax(&t->d, &all, kind, mask, x, y);
         for (int64_t r = 0; r < rows; r++) {
-            (way ? t->k->softmax : t->k->log_softmax)(&t->d, &alone, mask + r * width, x + r * width, one);
+            t->k->softmax(&t->d, &alone, kind, mask + r * width, x + r * width, one);
             same_bits("a softmax alone", one, y + r * width, width);
         }
     }

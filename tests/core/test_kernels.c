@@ -13,8 +13,8 @@ static void play_flat(run *t)
     factor[1] = 0;
     CALL(fill, n, dice_real(-1, 1), result_of(t, n, 0, 0));
     CALL(scale, n, factor[0], x, result_of(t, n, 1e-15, 1e-6), coin());
-    CALL(scale_by, n, factor, coin(), x, result_of(t, n, 1e-14, 1e-5), coin());
-    CALL(scale_by, n, factor + 1, true, x, result_of(t, n, 0, 0), coin());
+    CALL(divide, n, factor, result_of(t, n, 1e-14, 1e-5));
+    CALL(divide, n, factor + 1, result_of(t, n, 0, 0));
     CALL(to_reals, n, ints, result_of(t, n, 0, 0));
     int32_t *rounded = room(t, n, sizeof *rounded);
     CALL(to_ints, n, x, rounded);
@@ -73,8 +73,6 @@ static void play_sums(run *t)
         CALL(sum, &tall, reals(t, many * few, -1, 1), result_of(t, few, 1e-11, 2e-4), coin());
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
-    CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy,
-         coin());
     int32_t *from = indices(t, rows * ldx, -9, 9), *to = room(t, rows * ldy, sizeof *to);
     CALL(block_ints, rows, width, from, ldx, to, ldy);
     settle(t);
@@ -138,11 +136,10 @@ static void play_softmax(run *t)
     double scale = coin() ? 3 : 60;
     real *x = reals(t, all, -scale, scale), *mask = coin() ? some_zeros(reals(t, all, .1, 1), all) : NULL,
         *y = room(t, all, sizeof *y);
-    CALL(softmax, &s, mask, x, result_of(t, all, 1e-14, 4e-6));
-    CALL(log_softmax, &s, mask, x, result_of(t, all, 1e-14, 4e-6));
-    CALL(logsumexp, &s, mask, x, result_of(t, ends, 1e-14, 4e-6));
+    for (int kind = WEFT__SOFTMAX; kind <= WEFT__LOG_SUM; kind++)
+        CALL(softmax, &s, kind, mask, x, result_of(t, kind == WEFT__LOG_SUM ? ends : all, 1e-14, 4e-6));
     weft__device d = { .k = &weft__ref };
-    weft__ref.softmax(&d, &s, mask, x, y);
+    weft__ref.softmax(&d, &s, WEFT__SOFTMAX, mask, x, y);
     CALL(softmax_back, &s, y, x, result_of(t, all, 1e-13, 4e-5), coin());
 }
 KERNEL_TEST(softmax)
@@ -156,12 +153,13 @@ static void play_index(run *t)
     int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n),
         *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
     real *x = reals(t, n * width, -1, 1), *many = reals(t, rows * width, -1, 1);
+    const weft__segments each = { rows, width, 1, NULL };
     if (dice(3) == 0)
         index = indices(t, rows, n - 1, n);      /* all equal */
     CALL(gather, rows, width, n, x, index, dice_real(-1, 1), result_of(t, rows * width, 1e-15, 1e-6), coin());
     CALL(scatter, rows, width, n, many, index, result_of(t, n * width, 1e-12, 1e-4), coin());
-    CALL(pick, rows, width, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
-    CALL(place, rows, width, reals(t, rows, -1, 1), column, result_of(t, rows * width, 1e-15, 1e-6));
+    CALL(segment_pick, &each, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
+    CALL(segment_place, &each, reals(t, rows, -1, 1), column, result_of(t, rows * width, 1e-15, 1e-6));
     CALL(one_hot, rows, width, column, result_of(t, rows * width, 0, 0));
     int32_t *from = indices(t, n * width, -99, 99), *to = room(t, rows * width, sizeof *to);
     CALL(gather_ints, rows, width, n, from, index, 7, to);

@@ -38,16 +38,20 @@ static void play_norms(run *t)
 }
 Test(kernels_update, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 
+static weft__update some_update(double lr)
+{
+    return (weft__update){ .rule = (weft__rule)dice(WEFT__MUON + 1),
+                           .lr = (real)lr,
+                           .decay = coin() ? (real).1 : 0,
+                           .eps = (real)1e-8,
+                           .nesterov = coin(),
+                           .centered = coin(),
+                           .decoupled = coin() };
+}
 static void play_update(run *t)
 {
     int64_t n = flat_size(t);
-    weft__update u = { .rule = (weft__rule)dice(WEFT__MUON + 1),
-                       .lr = (real).01,
-                       .decay = coin() ? (real).1 : 0,
-                       .eps = (real)1e-8,
-                       .nesterov = coin(),
-                       .centered = coin(),
-                       .decoupled = coin() };
+    weft__update u = some_update(.01);
     bool adam = u.rule >= WEFT__ADAM;
     u.beta1 = adam || coin() ? (real).9 : 0, u.beta2 = u.rule == WEFT__SGD ? (real).1 : (real).95;
     weft__guard *g = room(t, 1, sizeof *g), *past = room(t, 1, sizeof *past);
@@ -75,15 +79,8 @@ static void play_rehearse(run *t)
 {
     int64_t n = 1 + flat_size(t), half = n / 3;
     const double huge = sizeof(real) == 8 ? 1e308 : 1e38, lr = ((double[]){ .01, huge, .01 })[dice(3)];
-    weft__update u = { .rule = (weft__rule)dice(WEFT__MUON + 1),
-                       .lr = (real)lr,
-                       .decay = coin() ? (real).1 : 0,
-                       .eps = (real)1e-8,
-                       .beta1 = coin() ? (real).9 : 0,
-                       .beta2 = (real).99,
-                       .nesterov = coin(),
-                       .centered = coin(),
-                       .decoupled = coin() };
+    weft__update u = some_update(lr);
+    u.beta1 = coin() ? (real).9 : 0, u.beta2 = (real).99;
     bool adam = u.rule >= WEFT__ADAM, moves = dice(4) != 0;
     real *dx = reals(t, n, -1, 1), *x = reals(t, n, -4, 4),
          *m = adam || u.beta1 != 0 ? reals(t, n, -2, 2) : NULL,

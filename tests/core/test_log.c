@@ -232,7 +232,7 @@ TABLE_TEST(log, peak_is_the_maximum_since_reset)
     weft_zeros(w, WEFT_SHAPE(1 << 20));
     weft_clear(w);
     weft_usage large = weft_usage_of(w);
-    weft__arena_end(w, &inside(w)->arena[WEFT__ARENA_DATA]);
+    weft__arena_end(w, WEFT__ARENA_DATA);
     weft_usage u = weft_usage_of(w);
     int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
     cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&

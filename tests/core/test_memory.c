@@ -101,7 +101,7 @@ static void shrink(weft *w)                /* Makes the next step allocate its b
 {
     weft_clear(w);
     for (int i = 0; i < WEFT__ARENAS; i++) {
-        weft__arena_end(w, &inside(w)->arena[i]);
+        weft__arena_end(w, i);
         inside(w)->arena[i].first = 0;
     }
 }

@@ -127,8 +127,7 @@ TABLE_TEST(rewind, frees_returned_gradients, .init = unchecked)
                   (long long)held(w), (long long)bytes);
         if (i < 999)
             continue;
-        weft_item(old);
-        FAILS(w, WEFT_EARG, "step that has ended");
+        FAILS_AT(w, weft_item(old), WEFT_EARG, "step that has ended");
     }
 }
 

@@ -24,7 +24,6 @@
 #define blockIdx (emu::me->block->index)
 #define blockDim (emu::launch->threads)
 #define gridDim (emu::launch->grid)
-static constexpr int warpSize = 32;
 
 /* ---- shared memory: __VA_ARGS__ is a type, perhaps an array's ---- */
 namespace emu {

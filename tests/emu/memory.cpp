@@ -357,18 +357,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
     p->totalGlobalMem = emu::limit();
-    p->sharedMemPerBlock = emu::SHARED_DEFAULT;
     p->sharedMemPerBlockOptin = (size_t)emu::model().shared;
     p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
     p->major = emu::model().capability / 10;
     p->minor = emu::model().capability % 10;
     p->multiProcessorCount = processors();
-    p->warpSize = 32;
-    p->maxThreadsPerBlock = emu::MOST_THREADS;
-    p->regsPerBlock = 65536;
-    p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
-    p->concurrentManagedAccess = 1;
-    p->l2CacheSize = 50 << 20;
     p->pciBusID = device + 1;
     return cudaSuccess;
 }

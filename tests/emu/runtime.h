@@ -16,11 +16,9 @@ cudaError_t cudaGetLastError(), cudaPeekAtLastError();
 struct cudaUUID_t { char bytes[16]; };
 struct cudaDeviceProp {
     char name[256];
-    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-    int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, regsPerBlock, cooperativeLaunch,
-        l2CacheSize;
-    int canMapHostMemory, unifiedAddressing, managedMemory, concurrentManagedAccess;
-    int pciDomainID, pciBusID, pciDeviceID; cudaUUID_t uuid;
+    size_t totalGlobalMem, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
+    int major, minor, multiProcessorCount, pciDomainID, pciBusID, pciDeviceID;
+    cudaUUID_t uuid;
 };
 enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16,
@@ -100,10 +98,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributeNonPortableClusterSizeAllowed = 13
 };
-struct cudaFuncAttributes {
-    size_t sharedSizeBytes, localSizeBytes;
-    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion;
-};
+struct cudaFuncAttributes { int ptxVersion, binaryVersion; };
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *kernel);
 template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, T *kernel)
 {

@@ -228,8 +228,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
     const emu::Model &model = emu::model();
     /* sm_89 runs code of sm_80; code of sm_100 is from PTX of 90 */
     const bool as_made = model.code / 10 == model.capability / 10;
-    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code,
-                             as_made ? model.code : model.capability };
+    *a = cudaFuncAttributes{ model.code, as_made ? model.code : model.capability };
     return emu::note(model.code ? emu::lost(emu::current_device()) : cudaErrorNoKernelImageForDevice);
 }
 

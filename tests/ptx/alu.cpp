@@ -1,6 +1,5 @@
 /* alu.cpp - arithmetic: applies the formulas of instructions.def to rows of 32 values. */
-#include <math.h>
-#include <string.h>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 #include "tests/ptx/ptx.h"
@@ -42,10 +41,6 @@ template <class T> T insert_bits(T a, T b, uint32_t at, uint32_t length, uint32_
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
     return (b & ~mask) | (a << at & mask);
 }
-float fma_of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-double fma_of(double a, double b, double c) { return __builtin_fma(a, b, c); }
-float sqrt_of(float a) { return __builtin_sqrtf(a); }
-double sqrt_of(double a) { return __builtin_sqrt(a); }
 template <class T> T minimum(T a, T b)
 {
     return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
@@ -55,14 +50,7 @@ template <class T> T maximum(T a, T b)
     return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
 }
 float flushed(float a) { return fabsf(a) < 0x1p-126f ? copysignf(0, a) : a; }
-double upper_half(double a)
-{
-    uint64_t bits;
-    memcpy(&bits, &a, sizeof bits);
-    bits &= ~0xFFFFFFFFull;
-    memcpy(&a, &bits, sizeof bits);
-    return a;
-}
+double upper_half(double a) { return emu::bits<double>(emu::bits<uint64_t>(a) & ~0xFFFFFFFFull); }
 /* r minus the exact sum a + b, with the right sign (Knuth's two-sum) */
 double rounding_excess(float r, double a, double b)
 {
@@ -88,13 +76,7 @@ template <class T> T saturate(double a) /* saturates a whole number; NaN becomes
 /* ---- rows ---- */
 /* Replaces any NaN by the one that GPUs return. */
 template <class V> V canonical(V v) { return v; }
-float canonical(float v)
-{
-    uint32_t nan = 0x7FFFFFFF;
-    float only;
-    memcpy(&only, &nan, sizeof only);
-    return v != v ? only : v;
-}
+float canonical(float v) { return v != v ? gpu_nan() : v; }
 template <class D, class... A, class F>
 void lanes(uint32_t active, typename D::cell *d, F f, const typename A::cell *...a)
 {

@@ -14,14 +14,12 @@ struct Graph {
     std::vector<uint32_t> nearest; /* nearest post-dominator */
 };
 
-bool ends_block(const Instruction &i) { return i.kind != PLAIN; }
-
 void find_blocks(const Kernel &k, Graph &g)
 {
     std::vector<bool> starts_block(k.code.size() + 1, false);
     starts_block[0] = true;
     for (size_t i = 0; i < k.code.size(); i++)
-        if (ends_block(k.code[i])) {
+        if (k.code[i].kind != PLAIN) {
             starts_block[i + 1] = true;
             if (k.code[i].kind == BRANCH)
                 starts_block[k.code[i].target] = true;

@@ -2,7 +2,6 @@
  * exponent and truncated to a few bits more than fp32 has. The sum is truncated to fp32 (Fasi, Higham,
  * Mikaitis and Pranesh, Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 adds four products at a
  * time with one extra bit, an H100 eight with two. */
-#include <string.h>
 #include "tests/ptx/ptx.h"
 
 namespace ptx {
@@ -13,13 +12,7 @@ typedef uint64_t Bits __attribute__((vector_size(HALF * sizeof(uint64_t))));
 typedef int32_t Ints __attribute__((vector_size(HALF * sizeof(int32_t))));
 typedef float Floats __attribute__((vector_size(HALF * sizeof(float)), may_alias));
 
-float cut_tf32(uint32_t bits)
-{
-    float x;
-    bits &= ~0x1FFFu;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+float cut_tf32(uint32_t bits) { return emu::bits<float>(bits & ~0x1FFFu); }
 Columns absolute(Columns x) { return (Columns)((Bits)x & INT64_MAX); }
 Columns power(Bits e) { return (Columns)((e + 1023) << 52); } /* 2^e */
 Bits exponent(Columns x) { return ((Bits)x >> 52) - 1022; } /* 0 < x < 2^exponent(x) */
@@ -39,13 +32,6 @@ template <int TERMS, int EXTRA> Floats cut_sums(const Columns *x)
         sum += __builtin_convertvector(x[k] * scale, Ints);
     Bits bits = (Bits)__builtin_convertvector(sum, Columns) >> (53 - 24) << (53 - 24);
     return __builtin_convertvector((Columns)bits * unit, Floats);
-}
-float gpu_nan() /* the NaN that GPUs return */
-{
-    uint32_t bits = 0x7FFFFFFF;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 /* The same for sums with infinities or NaN, which are not truncated. */
 template <int TERMS, int EXTRA> Floats special_sums(Columns *x)

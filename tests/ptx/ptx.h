@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "tests/emu/launch.h"
 
 namespace ptx {
 enum : unsigned { LANES = 32, ALL = ~0u, NOWHERE = ~0u };
@@ -171,6 +172,7 @@ inline bool in_shared(const Call &c, uint64_t at, size_t bytes)
 bool device_memory(uint64_t address, uint64_t *low, uint64_t *high);
 
 /* ---- helpers of instructions ---- */
+inline float gpu_nan() { return emu::bits<float>(0x7FFFFFFF); }    /* the NaN that GPUs return */
 /* Calls f(lane) for each active lane. */
 template <class F> inline __attribute__((always_inline)) void each(uint32_t active, F f)
 {

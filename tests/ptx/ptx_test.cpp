@@ -69,28 +69,7 @@ static void check_fails(const char *what, const std::string &body, const char *m
               std::string(what) + ": \"" + failure + "\", not \"" + message + "\"");
     }
 }
-static void check_runs(const char *what, const std::string &body, Shape s = ONE_WARP,
-                       const std::string &top = "")
-{
-    for (int i = 0; i < 6; i++) {
-        s.order = i % 3;
-        s.late = i / 3;
-        std::string failure = run(body, s, top);
-        check(failure.empty(), std::string(what) + ": " + failure);
-    }
-}
-static uint32_t bits_of(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-static float real(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+static uint32_t bits_of(float x) { return emu::bits<uint32_t>(x); }
 
 /* ---- arithmetic ---- */
 /* Tests one instruction. Operands are bits; kinds: 'i' a 32-bit register, 'f' fp32, 'l' 64 bits, 'd' fp64,
@@ -137,12 +116,7 @@ static void check_op(const char *name, const char *kinds, std::vector<uint64_t> 
     check(failure.empty() && result == expected, failure.empty() ? text : failure);
 }
 static const uint32_t NAN32 = 0x7FC00000, INF32 = 0x7F800000, ONE = 0x3F800000, MINUS = 0x80000000;
-static uint64_t wide(double x)
-{
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
+static uint64_t wide(double x) { return emu::bits<uint64_t>(x); }
 
 static void integers()
 {
@@ -423,7 +397,7 @@ static float cut(double c, const double *x, int n, int extra)
     double last = ldexp(1, t - 24);
     return (float)(trunc(sum * unit / last) * last);
 }
-static float tf32(float x) { return real(bits_of(x) & ~0x1FFFu); }
+static float tf32(float x) { return emu::bits<float>(bits_of(x) & ~0x1FFFu); }
 static void tensor_cores()
 {
     uint32_t rng = 1;
@@ -486,16 +460,18 @@ static void mistakes()
                 "is not in the block's shared memory", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
     check_fails("dynamic memory that was not requested", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;",
                 "is not in the block's shared memory", ONE_WARP, ".extern .shared .align 16 .b8 some[];\n");
-    check_runs("dynamic memory", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1;",
-               { 1, 32, 1, 4, 90, 0, false }, ".extern .shared .align 16 .b8 some[];\n");
+    check_memory("dynamic memory", "mov.u32 %r2, some; st.shared.u32 [%r2], %r1; st.global.u32 [%rd2], %r1;",
+                 [](unsigned t) { return t; }, { 1, 32, 1, 4, 90, 0, false },
+                 ".extern .shared .align 16 .b8 some[];\n");
     check_fails("a register without a value", "st.global.u32 [%rd2], %r9;", "stored value was never written");
     check_fails("an address without a value", "ld.global.u32 %r3, [%rd9];", "an address was never written");
     check_fails("a branch on an unwritten value", "setp.eq.s32 %p1, %r9, 0; @%p1 bra $on; $on: ret;",
                 "a guard was never written");
     check_fails("shared memory without a value", "ld.shared.u32 %r2, [there]; st.global.u32 [%rd2], %r2;",
                 "the stored value was never written", ONE_WARP, ".shared .align 4 .b8 there[16];\n");
-    check_runs("an unselected operand may be unwritten",
-               "setp.eq.s32 %p1, %r1, %r1; selp.b32 %r2, %r1, %r9, %p1; st.global.u32 [%rd2], %r2;");
+    check_memory("an unselected operand may be unwritten",
+                 "setp.eq.s32 %p1, %r1, %r1; selp.b32 %r2, %r1, %r9, %p1; st.global.u32 [%rd2], %r2;",
+                 [](unsigned t) { return t; });
     check_fails("a barrier by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 bra $on; bar.sync 0; $on: ret;",
                 "expected all live lanes, 0xffffffff");
     check_fails("a barrier by one of two warps",
