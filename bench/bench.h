@@ -50,6 +50,7 @@ void   count_launches(row *r, weft *w, const weft_usage *before, int n);
 /* Records a time. Returns true while more runs are needed (at most 20 s in all). */
 bool   more(times *t, double ms, const settings *s);
 double median(times *t);                         /* sorts */
+int    by_value(const void *, const void *);     /* for qsort of doubles */
 void   emit(const settings *s, weft *w, const row *r, times *t);
 /* Returns whether the context has failed, and prints its message to stderr. */
 bool   failed(weft *w, const char *where);
