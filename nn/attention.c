@@ -34,11 +34,10 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    const char *error = weft__handle_error(w, memory);
     char text[2][128];
-    if (error)
-        weft__fail(w, WEFT_EARG, "attention: the memory %s", error);
-    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
+    if (!weft__is_usable(w, memory, "attention: the memory"))
+        return false;
+    if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "
                    "memory that is ragged of rank 2 or plain of rank 3",

@@ -129,14 +129,12 @@ weft_loss weft_crf_loss(weft_crf *c, weft_tensor *emissions, weft_tensor *tags)
         return (weft_loss){ bad, bad };
     weft *w = emissions->w;
     const weft_module *before = weft__enter(c->m);
-    const char *error = weft__handle_error(w, tags);
     weft_loss l = { &w->nil, &w->nil };
-    if (error)
-        weft__fail(w, WEFT_EARG, "crf: tags %s", error);
-    else if (tags->f.batch != emissions->f.batch || tags->f.type != WEFT_I32 || tags->f.rank != 1)
+    bool usable = weft__is_usable(w, tags, "crf: tags");
+    if (usable && (tags->f.batch != emissions->f.batch || tags->f.type != WEFT_I32 || tags->f.rank != 1))
         weft__failed_of(LIST(emissions, tags), WEFT_ESHAPE, "crf",
                         "expected tags, ragged [N] of ints, of the batch of the emissions");
-    else
+    else if (usable)
         l = (weft_loss){ weft_sum_all(weft_sub(log_z(c, emissions), score_of(c, emissions, tags))),
                          weft_scalar(w, (double)emissions->f.batch->tokens) };
     weft__leave(c->m, before);

@@ -6,6 +6,7 @@
  * adjacent memory. */
 #include <string.h>
 #include "autograd/fused.h"
+#include "core/os.h"
 #include "nn/nn.h"
 
 static weft_module none; /* a module that could not be made; never written */
@@ -21,14 +22,21 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         weft__fail(of_x, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
         return &of_x->nil;
     }
-    weft *w = m->w;
-    const char *error = weft__handle_error(w, x);
-    if (!error)
-        return NULL;
     const weft_module *before = weft__enter(m);
-    weft__fail(w, WEFT_EARG, "%s: the input %s", function, error);
+    bool usable = weft__is_usable(m->w, x, "%s: the input", function);
     weft__leave(m, before);
-    return &w->nil;
+    return usable ? NULL : &m->w->nil;
+}
+
+bool weft__is_usable(weft *w, const weft_tensor *x, const char *format, ...)
+{
+    char name[200];
+    const char *error = weft__handle_error(w, x);
+    if (error) {
+        WEFT__PLAIN_TEXT(name, sizeof name, format);
+        weft__fail(w, WEFT_EARG, "%s %s", name, error);
+    }
+    return !error;
 }
 
 /* ---- names ---- */

@@ -174,14 +174,10 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
 {
     weft *w = r->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__handle_error(w, y);
-    if (error)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
-                   error);
-    else if (!w->status &&
-             (y->f.type != WEFT_REAL ||
-              (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
-                            weft__elements(&y->f)) != needed))
+    if (weft__is_usable(w, y, "rolling_forecast: row %lld: the model's tensor", (long long)begin) &&
+        (y->f.type != WEFT_REAL ||
+         (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
+                       weft__elements(&y->f)) != needed))
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
                    "%lld quantiles",
