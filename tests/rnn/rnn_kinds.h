@@ -87,15 +87,7 @@ UNUSED static weft_real *concat_numbers(weft_tensor *y)
     return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT)));
 }
 
-/* Several sequences a row, 20 tokens wide. */
-UNUSED static weft_tensor *in_rows(weft_tensor *x)
-{
-    weft_lengths l = weft_lengths_of(x);
-    int32_t row[16], column[16];
-    int64_t rows;
-    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
-    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
-}
+UNUSED static weft_tensor *in_rows(weft_tensor *x) { return laid_out(x, WEFT_ROWS); }
 
 /* sum of all results times fixed random numbers, so that gradients of elements differ */
 UNUSED static weft_tensor *weighted(weft_tensor *y, uint64_t seed)

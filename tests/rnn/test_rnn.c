@@ -120,21 +120,16 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
                        result *out)
 {
     static weft_real x[SEQUENCES * LONGEST * FEATURES];
-    int32_t len[SEQUENCES], row[SEQUENCES], column[SEQUENCES];
-    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional), rows;
+    int32_t len[SEQUENCES];
+    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional);
     for (int i = 0; i < n; i++) {
         len[i] = own_len[chosen[i]];
         memcpy(x + N * FEATURES, own_x[chosen[i]], (size_t)len[i] * sizeof *x * FEATURES);
         N += len[i];
     }
     weft_lengths l = { .n = n, .len = len };
-    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
-    if (layout == WEFT_ROWS) {
-        cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
-        in = weft_to_rows(in, &(weft_placement){ rows, 9, row, column });
-    } else
-        in = weft_to_layout(in, layout);
-    weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
+    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l);
+    weft_rnn_out o = weft_rnn_run(r, laid_out(given, layout), WEFT_ZERO_STATE);
     cr_assert_eq(weft_layout_of(o.y), layout);
     weft_gradients(weft_sum_all(weft_square(o.y)), &given, 1, &dx);
     OK(w);

@@ -148,13 +148,6 @@ enum { ENDS = 5, TOKENS = 14, F = 2, H = 3 };
 static const int32_t end_len[ENDS] = { 3, 0, 6, 1, 4 };
 static const weft_lengths of_ends = { .n = ENDS, .len = end_len };
 
-static weft_tensor *in_end_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[ENDS] = { 0, 0, 1, 0, 2 }, column[ENDS] = { 0, 3, 0, 3, 1 };
-    static const weft_placement place = { 3, 6, row, column };
-    return layout == 0 ? x : layout == 1 ? weft_to_layout(x, WEFT_PACKED) : weft_to_rows(x, &place);
-}
-
 /* y: rows of the outputs, sequence by sequence; an empty sequence has its first state, here 0 */
 static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
 {
@@ -168,11 +161,11 @@ static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
 TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
 {
     for (int c = 0; c < CELLS * 2 * 2 * 3; c++) {
-        int cell = c % CELLS, layout = c / CELLS / 4;
+        int cell = c % CELLS, layout = WEFT_PACKED + c / CELLS / 4;
         bool both = c / CELLS % 2, several = c / CELLS / 2 % 2;
         kind k = { cell, { .input = F, .hidden = H, .layers = 1 + several, .bidirectional = both }, 0 };
         weft_rnn *r = layer_of_kind(w, &k);
-        weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout);
+        weft_tensor *x = laid_out(random_ragged(w, 4, F, &of_ends), layout);
         weft_rnn_out o = weft_rnn_run(r, x, WEFT_ZERO_STATE);
         weft_tensor *got = weft_final_state(r, o.last);
         int width = (int)weft_size(o.y, 1);
@@ -295,23 +288,23 @@ static const kind trained = { LSTM, { .input = F, .hidden = H, .layers = 2, .bid
 static int layout_of_step;
 static void one_step(weft *w, void *layer)
 {
-    weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout_of_step);
+    weft_tensor *x = laid_out(random_ragged(w, 4, F, &of_ends), layout_of_step);
     weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &trained, ENDS))));
     weft_zero_grad(weft_rnn_module(layer));
 }
 
 TABLE_TEST(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    for (layout_of_step = 0; layout_of_step < 3; layout_of_step++)
+    for (layout_of_step = WEFT_PACKED; layout_of_step <= WEFT_ROWS; layout_of_step++)
         is_steady(w, one_step, layer_of_kind(w, &trained));
 }
 
 CPU_TEST(rnn_use, survives_failure_of_each_allocation)
 {
-    for (layout_of_step = 0; layout_of_step < 3; layout_of_step++) {
+    for (layout_of_step = WEFT_PACKED; layout_of_step <= WEFT_ROWS; layout_of_step++) {
         weft_rnn *r = layer_of_kind(w, &trained);
-        int failed = failures_of(w, layout_of_step == 2 ? 4000 : rounds(40, 4000), one_step, r);
-        cr_assert(failed > (layout_of_step == 2 ? 50 : 10), "%d", failed);
+        int failed = failures_of(w, layout_of_step == WEFT_ROWS ? 4000 : rounds(40, 4000), one_step, r);
+        cr_assert(failed > (layout_of_step == WEFT_ROWS ? 50 : 10), "%d", failed);
         one_step(w, r);
     }
 }
