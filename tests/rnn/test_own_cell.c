@@ -148,10 +148,10 @@ TABLE_TEST(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
         const weft_lengths l = { .n = 5, .len = len, .id = id };
         weft_set_training(w, false);
-        all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, packed, &b);
+        all_of(w, &k, r, &l, WEFT_CONCAT, &a), all_of(w, &k, r, &l, WEFT_PACKED, &b);
         cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s packed",
                   cells[i].cell->name);
-        all_of(w, &k, r, &l, in_rows, &b);
+        all_of(w, &k, r, &l, WEFT_ROWS, &b);
         close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
         weft_set_training(w, true); /* noise goes by id and position */
         weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y),

@@ -9,9 +9,9 @@ static void agree(weft *w, const kind *k, const weft_lengths *l)
 {
     char text[200];
     weft_rnn *r = layer_of_kind(w, k);
-    all_of(w, k, r, l, NULL, &fused);
+    all_of(w, k, r, l, WEFT_CONCAT, &fused);
     weft_rnn_set_composed(r, true);
-    all_of(w, k, r, l, NULL, &composed);
+    all_of(w, k, r, l, WEFT_CONCAT, &composed);
     snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences",
              weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional ? "two" : "one",
              k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input,
@@ -70,15 +70,13 @@ static void check_second_derivatives(weft *w, const kind *k)
     weft_clear(w);
 }
 
-Test(rnn, second_gradients_match_central_differences)
+REF_TEST(rnn, second_gradients_match_central_differences)
 {
-    weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
         kind k = { cell, { .input = 1, .hidden = 2, .layers = 1, .bidirectional = cell % 2 }, true };
         if (!has_corner(cell))
             check_second_derivatives(w, &k);
     }
-    CLEAN(w);
 }
 
 /* Only some gradients are requested, or only some results have one. The buffers of the others stay untouched,
