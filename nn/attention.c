@@ -228,16 +228,14 @@ weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
     static weft_attention_layer inert;
     if (!is_sound(parent, name, opts))
         return &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_attention_layer *a = weft__layer(m, sizeof *a);
+    weft_attention_layer *a = weft__layer_new(parent, name, sizeof *a);
     if (!a)
-        return weft__finish_layer(m, a, &inert);
-    a->m = m;
+        return &inert;
     a->kind = opts->kind;
     a->width = opts->width;
     a->heads = opts->heads;
     kinds[a->kind].make(a, opts);
-    return weft__finish_layer(m, a, &inert);
+    return weft__finish_layer(a->m, a, &inert);
 }
 
 static weft__scorer scorer_of(const weft_attention_layer *a)

@@ -24,15 +24,13 @@ weft_crf *weft_crf_new(weft_module *parent, const char *name, const weft_crf_opt
         return weft__fail(parent->w, WEFT_EARG, "crf \"%.80s\": %lld tags; expected at most %lld", name,
                           (long long)K, (long long)most),
                &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_crf *c = weft__layer(m, sizeof *c);
+    weft_crf *c = weft__layer_new(parent, name, sizeof *c);
     if (!c)
-        return weft__finish_layer(m, c, &inert);
-    c->m = m;
-    c->start = weft_parameter(m, "start_transitions", WEFT_SHAPE(K), init);
-    c->end = weft_parameter(m, "end_transitions", WEFT_SHAPE(K), init);
-    c->transitions = weft_parameter(m, "transitions", WEFT_SHAPE(K, K), init);
-    return weft__finish_layer(m, c, &inert);
+        return &inert;
+    c->start = weft_parameter(c->m, "start_transitions", WEFT_SHAPE(K), init);
+    c->end = weft_parameter(c->m, "end_transitions", WEFT_SHAPE(K), init);
+    c->transitions = weft_parameter(c->m, "transitions", WEFT_SHAPE(K, K), init);
+    return weft__finish_layer(c->m, c, &inert);
 }
 
 /* Returns NULL if x can be the emissions, otherwise fails the context and returns an inert tensor. */

@@ -246,6 +246,15 @@ void *weft__finish_layer(weft_module *m, void *layer, void *otherwise)
     return otherwise;
 }
 
+void *weft__layer_new(weft_module *parent, const char *name, size_t bytes)
+{
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_module **layer = weft__layer(m, bytes);
+    if (layer)
+        *layer = m;
+    return layer ? layer : weft__finish_layer(m, NULL, NULL);
+}
+
 /* ---- texts of a module ---- *
  * A GRU and an LSTM of suitable widths have parameters of the same names and shapes. Only these texts
  * distinguish them. Checkpoints save the texts and refuse a file whose texts differ. The list is sorted by
