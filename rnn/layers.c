@@ -250,10 +250,8 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     else if (!w->status)
         state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
     weft_tensor *y[2] = { &w->nil, &w->nil };
-    for (int d = 0; !w->status && d < directions(r); d++) {
-        int64_t k = stacked(r) - directions(r) + d;
-        y[d] = weft_reshape(weft_slice(last.h, 0, k, k + 1), WEFT_SHAPE(weft_size(last.h, 1), h_width(r)));
-    }
+    for (int d = 0; !w->status && d < directions(r); d++)
+        y[d] = part_of(last.h, stacked(r) - directions(r) + d);
     weft_tensor *all = directions(r) == 2 && !w->status ? weft_concat(y, 2, 1) : y[0];
     weft__leave(r->m, before);
     return w->status ? &w->nil : all;
