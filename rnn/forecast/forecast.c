@@ -79,8 +79,8 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     int64_t sequence = 0;
     if (!weft__is_usable(w, x, "%s: the %s", m->name, side))
         return false;
-    if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
-             x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
+    if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) || x->f.size[x->f.rank - 1] != features ||
+        (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,

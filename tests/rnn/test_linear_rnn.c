@@ -70,7 +70,8 @@ TABLE_TEST(linear_rnn, matches_a_cell_with_its_equations)
                          { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
                          true };
         all_of(w, &k, layer_of(w, i, 2, true, 1), &five, i % 2 ? WEFT_ROWS : WEFT_PACKED, &fast);
-        all_of(w, &k, weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cells[i], &k.o), &five, WEFT_CONCAT, &slow);
+        all_of(w, &k, weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cells[i], &k.o), &five, WEFT_CONCAT,
+               &slow);
         cr_assert(fast.n == slow.n && fast.n > 500);
         close_to(names[i], fast.v, slow.v, fast.n, TOL(1e-12, 1e-5));
     }
