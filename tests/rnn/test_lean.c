@@ -139,7 +139,7 @@ TABLE_TEST(lean, second_backward_and_second_derivatives_match)
 }
 
 /* ---- memory ---- */
-typedef struct { weft_module *m; weft_rnn *r; weft_lengths l; bool train; } model;
+typedef struct { weft_rnn *r; weft_lengths l; bool train; } model;
 static void step(weft *w, void *user)
 {
     const model *m = user;
@@ -159,7 +159,7 @@ static model model_new(weft *w, const char *name, bool is_lean)
     const weft_rnn_opts o = {
         .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean
     };
-    return (model){ m, weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
+    return (model){ weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
 }
 static int64_t most_of(weft *w, model *m)
 {

@@ -15,16 +15,17 @@ typedef struct {
     int layout;
 } net;
 
-static net net_of(weft *w, const kind *k, bool padding, int64_t n)
+static net net_of(weft *w, const kind *k, bool padding)
 {
     static int32_t len[MANY], ids[MANY * LONGEST];
-    net s = { .m = weft_module_new(w, "m"), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
+    net s = { .m = weft_module_new(w, "m"), .l = { .n = MANY, .len = len }, .ids = ids };
+    s.layout = WEFT_CONCAT;
     s.e = weft_embedding_new(
         s.m, "e",
         &(weft_embedding_opts){
             .rows = ROWS, .columns = k->o.input, .has_padding = padding, .padding = PADDING });
     s.r = rnn_of(s.m, "r", k);
-    dice_lengths(len, n, LONGEST);
+    dice_lengths(len, MANY, LONGEST);
     for (int i = 0; i < 6; i++)
         len[i] = i == 1 ? 0 : LONGEST;           /* tokens enough for each row */
     for (int i = 0; i < COUNT(ids); i++)
@@ -62,7 +63,7 @@ static bag fused, composed;
 static void agree(weft *w, const kind *k, bool padding, int layout, bool also, int64_t rows_at_once)
 {
     char text[160];
-    net s = net_of(w, k, padding, MANY);
+    net s = net_of(w, k, padding);
     s.layout = layout;
     s.also = also;
     weft__test_segment_rows = rows_at_once;
@@ -106,7 +107,7 @@ TABLE_TEST(rnn_lookup, outputs_have_the_bits_of_rows)
         kind k = { i % CELLS,
                    { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true },
                    true };
-        net s = net_of(w, &k, false, MANY);
+        net s = net_of(w, &k, false);
         for (int recorded = 0; recorded < 2; recorded++) {
             weft_set_grad_enabled(w, recorded);
             weft_tensor *x = embedded(w, &s), *y[2];
@@ -127,7 +128,7 @@ TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
     for (int i = 0; i < 2 * CELLS; i++) {
         dice_seed((uint64_t)i);
         kind k = { i % CELLS, { .input = 4, .hidden = 6, .layers = 1, .bidirectional = true }, true };
-        net s = net_of(w, &k, false, MANY);
+        net s = net_of(w, &k, false);
         s.layout = i < CELLS ? WEFT_ROWS : WEFT_CONCAT;
         for (int j = 0; j < MANY * LONGEST; j++)
             s.ids[j] = s.ids[j] == 0 ? 1 : s.ids[j];
@@ -144,7 +145,7 @@ TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
 TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 {
     kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
-    net s = net_of(w, &k, false, MANY), few = s;
+    net s = net_of(w, &k, false), few = s;
     few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS - 1 } };
     cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
     few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS } };
@@ -175,7 +176,7 @@ TABLE_TEST(rnn_lookup, rows_have_gradients_on_request)
                      .bidirectional = true,
                      .lean = i % 4 == 0 },
                    true };
-        net s = net_of(w, &k, false, MANY);
+        net s = net_of(w, &k, false);
         const int asked_n = i / CELLS < 3 ? 3 : 1;
         s.layout = WEFT_PACKED + i / CELLS % 3;
         for (int known = 0; known < 2; known++) {
@@ -214,7 +215,7 @@ REF_TEST(rnn_lookup, second_derivatives_match)
             continue;                            /* it has a corner */
         dice_seed((uint64_t)cell);
         kind k = { cell, { .input = 1, .hidden = 2, .layers = 1 }, false };
-        net s = net_of(w, &k, false, MANY);
+        net s = net_of(w, &k, false);
         weft_tensor *by[INPUTS];
         cr_assert(by_ids(embedded(w, &s)));
         int n = 0;
@@ -237,7 +238,7 @@ static void step(weft *w, void *user)
 }
 TABLE_TEST(rnn_lookup, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    net s = net_of(w, &small, false, MANY);
+    net s = net_of(w, &small, false);
     is_steady(w, step, &s);
 }
 static void failing(weft *w, void *user)
@@ -248,6 +249,6 @@ static void failing(weft *w, void *user)
 }
 TABLE_TEST(rnn_lookup, survives_failure_of_each_allocation)
 {
-    net s = net_of(w, &small, false, MANY);
+    net s = net_of(w, &small, false);
     cr_assert(failures_of(w, 40, failing, &s) > 20);
 }

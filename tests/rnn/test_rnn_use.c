@@ -94,11 +94,11 @@ TABLE_TEST(rnn_use, forget_bias_is_the_sum_of_both_biases)
 }
 
 /* ---- dropout between layers ---- */
-static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
+static weft_real *with_dropout(weft *w, weft_layout layout, bool training)
 {
     static const int32_t len[] = { 3, 5, 1 };
     weft_rnn *r =
-        weft_gru_new(weft_module_new(w, name), "r",
+        weft_gru_new(weft_module_new(w, "m"), "r",
                      &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
     weft_set_training(w, training);
     return concat_numbers(
@@ -112,9 +112,9 @@ static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b,
 Test(rnn_use, dropout_is_a_function_of_seed_and_path)
 {
     weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
-    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true),
-              *in_b = with_dropout(b, WEFT_CONCAT, "m", true),
-              *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
+    weft_real *in_a = with_dropout(a, WEFT_PACKED, true),
+              *in_b = with_dropout(b, WEFT_CONCAT, true),
+              *in_c = with_dropout(c, WEFT_CONCAT, false);
     cr_assert(equal(in_a, in_b), "the layout changed the mask");
     cr_assert(!equal(in_a, in_c), "no dropout in training");
     CLEAN(a), CLEAN(b), CLEAN(c);
