@@ -94,19 +94,16 @@ static bool allocate_windows(rolling *r)
 }
 
 /* ---- one window of each series ---- */
-static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool past)
-{
-    int64_t time = r->x->time != NULL;
-    weft__features_fail(r->x, r->f, j->opts.series, row, k < time ? r->x->time : r->x->column[k - time].name,
-                        "it is missing, but a window has it in its %s", past ? "past" : "future");
-}
-
 static bool check_finite(rolling *r, const job *j, const real *a, int64_t first, int64_t rows,
                          int64_t columns, bool past)
 {
+    int64_t time = r->x->time != NULL;
     for (int64_t i = 0; i < rows * columns; i++)
         if (!isfinite(a[i])) {
-            inputs_fail(r, j, first + i / columns, i % columns, past);
+            int64_t k = i % columns;
+            weft__features_fail(r->x, r->f, j->opts.series, first + i / columns,
+                                k < time ? r->x->time : r->x->column[k - time].name,
+                                "it is missing, but a window has it in its %s", past ? "past" : "future");
             return false;
         }
     return true;
