@@ -245,11 +245,6 @@ static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n
     return !x->w->status;
 }
 
-static int64_t count_sequences(const weft_tensor *x)
-{
-    return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
-}
-
 weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles,
                              int64_t n, bool per_batch, const weft_loss_opts *opts)
 {
@@ -264,7 +259,7 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     weft_tensor *r = weighted(weft_sub(masked_values(y, opts, 0), masked_values(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_sum_all(element), per_batch ?
-                                                   weft_scalar(x->w, (double)(real)(count_sequences(x) * n)) :
-                                                   count_elements(x, opts) };
+    const int64_t sequences = x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
+    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (double)(real)(sequences * n)) :
+                                                           count_elements(x, opts) };
 }
