@@ -35,7 +35,7 @@ static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
     char text[2][128];
-    if (!weft__is_usable(w, memory, "attention: the memory"))
+    if (!WEFT__IS_USABLE(w, memory, "attention: the memory"))
         return false;
     if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,

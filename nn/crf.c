@@ -128,7 +128,7 @@ weft_loss weft_crf_loss(weft_crf *c, weft_tensor *emissions, weft_tensor *tags)
     weft *w = emissions->w;
     const weft_module *before = weft__enter(c->m);
     weft_loss l = { &w->nil, &w->nil };
-    bool usable = weft__is_usable(w, tags, "crf: tags");
+    bool usable = WEFT__IS_USABLE(w, tags, "crf: tags");
     if (usable && (tags->f.batch != emissions->f.batch || tags->f.type != WEFT_I32 || tags->f.rank != 1))
         weft__failed_of(LIST(emissions, tags), WEFT_ESHAPE, "crf",
                         "expected tags, ragged [N] of ints, of the batch of the emissions");

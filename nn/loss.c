@@ -33,7 +33,7 @@ static weft_loss failed_loss(weft_tensor *x)
 
 static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *operand)
 {
-    if (weft__is_usable(w, y, "%s: %s", name, operand) && y->f.type != WEFT_REAL)
+    if (WEFT__IS_USABLE(w, y, "%s: %s", name, operand) && y->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, operand);
     return !w->status;
 }

@@ -23,20 +23,17 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         return &of_x->nil;
     }
     const weft_module *before = weft__enter(m);
-    bool usable = weft__is_usable(m->w, x, "%s: the input", function);
+    bool usable = WEFT__IS_USABLE(m->w, x, "%s: the input", function);
     weft__leave(m, before);
     return usable ? NULL : &m->w->nil;
 }
 
-bool weft__is_usable(weft *w, const weft_tensor *x, const char *format, ...)
+bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
 {
     char name[200];
-    const char *error = weft__handle_error(w, x);
-    if (error) {
-        WEFT__PLAIN_TEXT(name, sizeof name, format);
-        weft__fail(w, WEFT_EARG, "%s %s", name, error);
-    }
-    return !error;
+    WEFT__PLAIN_TEXT(name, sizeof name, format);
+    weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
+    return false;
 }
 
 /* ---- names ---- */

@@ -180,7 +180,7 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
 /* Returns the tensor's context, or NULL after failing w if nothing can be assigned to the tensor. */
 static weft *assignable_context(weft *w, const weft_tensor *x, const char *function)
 {
-    if (weft__is_usable(w, x, "%s: the tensor to assign to", function) && x->step)
+    if (WEFT__IS_USABLE(w, x, "%s: the tensor to assign to", function) && x->step)
         weft__fail(w, WEFT_EARG,
                    "%s: the tensor to assign to ends with the step; expected a buffer or a parameter",
                    function);
@@ -209,7 +209,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (!w)
         return;
     char to[128], from[128];
-    if (weft__is_usable(w, value, "assign: the value") && !weft__forms_equal(&kept->f, &value->f))
+    if (WEFT__IS_USABLE(w, value, "assign: the value") && !weft__forms_equal(&kept->f, &value->f))
         weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
@@ -238,7 +238,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 static weft__parameter *require_parameter(const weft_tensor *x, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
-    if (weft__is_usable(w, x, "%s: the parameter", function) && !weft__node_of(x)->parameter)
+    if (WEFT__IS_USABLE(w, x, "%s: the parameter", function) && !weft__node_of(x)->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
     return w->status ? NULL : weft__parameter_of(x);
 }
@@ -329,7 +329,7 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (!w || !weft__refuse_in_shard(w, "divide_grad"))
         return;
     char text[128];
-    if (!weft__is_usable(w, divisor, "divide_grad: the divisor"))
+    if (!WEFT__IS_USABLE(w, divisor, "divide_grad: the divisor"))
         return;
     if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1) {
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",

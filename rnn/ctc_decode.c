@@ -11,7 +11,7 @@
 
 static bool is_usable(weft *w, const char *name, const weft_tensor *x, const weft_ctc_beam_opts *o)
 {
-    if (!weft__is_usable(w, x, "%s: logits", name))
+    if (!WEFT__IS_USABLE(w, x, "%s: logits", name))
         return false;
     if (!x->f.batch || x->f.rank != 2 || x->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE, "%s: expected ragged logits [N, classes] of reals", name);

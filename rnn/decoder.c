@@ -60,7 +60,7 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
         const weft__form *f = states[i] ? &states[i]->f : NULL;
         const char *name = i ? "c" : "h";
         if (f &&
-            weft__is_usable(d->w, states[i], "%s: step %lld: state %s", d->name, (long long)d->steps, name) &&
+            WEFT__IS_USABLE(d->w, states[i], "%s: step %lld: state %s", d->name, (long long)d->steps, name) &&
             (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
@@ -262,7 +262,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    if (weft__is_usable(w, scores, "%s: step %lld: the tensor of scores", d->name, (long long)d->steps) &&
+    if (WEFT__IS_USABLE(w, scores, "%s: step %lld: the tensor of scores", d->name, (long long)d->steps) &&
         (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
          scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
          (d->steps && scores->f.size[1] != d->classes)))

@@ -114,7 +114,7 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 {
     weft *w = r->m->w;
     char text[128];
-    if (t && weft__is_usable(w, t, "%s: state %s", function, name) &&
+    if (t && WEFT__IS_USABLE(w, t, "%s: state %s", function, name) &&
         (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
          t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
@@ -154,7 +154,7 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
 static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor *x, weft_state s,
                       int plain_rank)
 {
-    return weft__is_usable(r->m->w, x, "%s: x", function) && !r->m->w->status &&
+    return WEFT__IS_USABLE(r->m->w, x, "%s: x", function) && !r->m->w->status &&
            input_fits(r, function, x, plain_rank) &&
            states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
 }

@@ -71,7 +71,7 @@ static bool own_state_fits(const weft__direction *d, const char *name, weft_tens
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
-    if (weft__is_usable(w, given, "the step of the cell \"%s\": %s", d->own->cell->name, name) &&
+    if (WEFT__IS_USABLE(w, given, "the step of the cell \"%s\": %s", d->own->cell->name, name) &&
         (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL || given->f.size[0] != rows ||
          given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,

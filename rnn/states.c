@@ -93,7 +93,7 @@ static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_
 {
     char text[128];
     w->running = "state_select";
-    if (!weft__is_usable(w, stack, "state_select: the state"))
+    if (!WEFT__IS_USABLE(w, stack, "state_select: the state"))
         return false;
     if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
         weft__fail(

@@ -77,7 +77,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     char text[128];
     const char *error;
     int64_t sequence = 0;
-    if (!weft__is_usable(w, x, "%s: the %s", m->name, side))
+    if (!WEFT__IS_USABLE(w, x, "%s: the %s", m->name, side))
         return false;
     if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) || x->f.size[x->f.rank - 1] != features ||
         (!x->f.batch && x->f.size[1] >= INT32_MAX))
@@ -102,7 +102,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     char text[128];
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
-    if (x && !weft__is_usable(w, x, "%s: fixed", m->name))
+    if (x && !WEFT__IS_USABLE(w, x, "%s: fixed", m->name))
         return false;
     if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                 x->f.size[1] != m->fixed :

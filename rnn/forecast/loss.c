@@ -92,9 +92,9 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 {
     weft_forecast_loss_opts o = opts ? *opts : (weft_forecast_loss_opts){ 0 };
     weft *w = weft__context(LIST(predicted, target));
-    bool usable = weft__is_usable(w, predicted, "%s: predicted", name) &&
-                  weft__is_usable(w, target, "%s: target", name) &&
-                  (!o.weights || weft__is_usable(w, o.weights, "%s: weights", name));
+    bool usable = WEFT__IS_USABLE(w, predicted, "%s: predicted", name) &&
+                  WEFT__IS_USABLE(w, target, "%s: target", name) &&
+                  (!o.weights || WEFT__IS_USABLE(w, o.weights, "%s: weights", name));
     if (!usable || w->status || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
         return (weft_loss){ &w->nil, &w->nil };
     weft_loss_opts options = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),

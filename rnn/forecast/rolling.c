@@ -171,7 +171,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
 {
     weft *w = r->w;
     char text[128];
-    if (weft__is_usable(w, y, "rolling_forecast: row %lld: the model's tensor", (long long)begin) &&
+    if (WEFT__IS_USABLE(w, y, "rolling_forecast: row %lld: the model's tensor", (long long)begin) &&
         (y->f.type != WEFT_REAL ||
          (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
                        weft__elements(&y->f)) != needed))

@@ -52,7 +52,7 @@ static weft_tensor *as_ragged(const side *a)
 static bool shortenable(const side *a, weft_stream *stream)
 {
     weft *w = weft__inert_of(a->x)->w;
-    if (weft__is_usable(w, a->x, "%s: the tensor", a->name) &&
+    if (WEFT__IS_USABLE(w, a->x, "%s: the tensor", a->name) &&
         (!stream || a->least < 0 || a->most < a->least))
         weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; expected a stream and 0 <= least <= most", a->name,
                    a->least, a->most, stream ? "" : ", no stream");
