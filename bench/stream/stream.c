@@ -281,7 +281,7 @@ static void call_by_turns(model *s, bool imported, int64_t t, int64_t turns, dou
     }
 }
 
-/* Alternates calls of weft, of the imported model and of the peer, with the same inputs and states. peer
+/* Alternates calls of weft, of the peer and of the imported model, with the same inputs and states. peer
  * NULL: weft only. */
 static bool measure_calls(model *s, peer *p, measured *m)
 {
@@ -294,11 +294,6 @@ static bool measure_calls(model *s, peer *p, measured *m)
         call_by_turns(s, false, t, turns, m->weft);
         for (int64_t i = t; i < t + turns; i++)
             m->idle[i] = idle(m->weft[i]);
-        if (s->imported) {
-            memcpy(s->h, h, bytes);
-            memcpy(s->c, c, bytes);
-            call_by_turns(s, true, t, turns, m->imported);
-        }
         for (int64_t i = t; p && i < t + turns; i++) {
             for (int64_t b = 0; b < s->B; b++)
                 p->id[b] = token(i, b);
@@ -310,6 +305,13 @@ static bool measure_calls(model *s, peer *p, measured *m)
             m->peer[i] = now_us() - from;
         }
         if (p && !same_logits(s, p))
+            return false;
+        if (s->imported) {
+            memcpy(s->h, h, bytes);
+            memcpy(s->c, c, bytes);
+            call_by_turns(s, true, t, turns, m->imported);
+        }
+        if (p && s->imported && !same_logits(s, p))
             return false;
     }
     return !failed(s->w, "stream");
