@@ -50,6 +50,7 @@ void   count_launches(row *r, weft *w, const weft_usage *before, int n);
 /* Records a time. Returns true while more runs are needed (at most 20 s in all). */
 bool   more(times *t, double ms, const settings *s);
 double median(times *t);                         /* sorts */
+int    by_value(const void *, const void *);     /* for qsort of doubles */
 void   emit(const settings *s, weft *w, const row *r, times *t);
 /* Returns whether the context has failed, and prints its message to stderr. */
 bool   failed(weft *w, const char *where);
@@ -68,8 +69,8 @@ bool fill_formula(weft_tensor *kept, const char *name, double scale);
 bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_lengths *l);
 bool set_weights(weft_module *m, double scale);
 /* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8)
- * and x <- (1103515245 x + 12345) mod 2^31 from the seed. Returns their sum. */
-int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest);
+ * and x <- (1103515245 x + 12345) mod 2^31 from the seed. Stores their sum; the memory is of keep(). */
+int32_t *make_lengths(const char *kind, uint64_t seed, int64_t n, int32_t longest, int64_t *sum);
 
 /* Add the work of parts. dx: the gradient of the input is computed. pairs: of a query and a key. */
 void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx);

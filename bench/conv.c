@@ -28,10 +28,9 @@ static weft_tensor *loss_of(void *user)
 static bool run(row r, const settings *s)
 {
     convs c = { .w = weft_open(&s->open) };
-    int32_t *len = keep(r.B, sizeof *len);
     c.all = weft_module_new(c.w, "bench");
-    r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)r.T);
-    c.lengths = (weft_lengths){ .n = r.B, .len = len };
+    c.lengths.n = r.B;
+    c.lengths.len = make_lengths(r.lengths, 1, r.B, (int32_t)r.T, &r.tokens);
     for (int i = 0; i < LAYERS; i++) {
         char name[16];
         snprintf(name, sizeof name, "conv%d", i);

@@ -13,7 +13,7 @@
 
 enum { CHAINS = 12, STEPS = 20000, TRIES = 25, MOST_THREADS = 1024 };
 typedef weft_real plain_vec __attribute__((vector_size(16)));
-typedef struct loop { const char *isa; weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
+typedef struct loop { weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
 
 /* Chains begin with different values, because a compiler would merge equal ones. They converge to shift / (1
  * - factor), never to denormals. */
@@ -66,11 +66,11 @@ static loop loop_of(const char *isa)
 {
 #if defined __x86_64__
     if (__builtin_cpu_supports("avx512f") && (!strcmp(isa, "avx512") || !strcmp(isa, "amx")))
-        return (loop){ isa, avx512, 64 / (int)sizeof(weft_real) };
+        return (loop){ avx512, 64 / (int)sizeof(weft_real) };
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !strcmp(isa, "avx2"))
-        return (loop){ isa, avx2, 32 / (int)sizeof(weft_real) };
+        return (loop){ avx2, 32 / (int)sizeof(weft_real) };
 #endif
-    return (loop){ isa, plain, 16 / (int)sizeof(weft_real) };
+    return (loop){ plain, 16 / (int)sizeof(weft_real) };
 }
 
 typedef struct worker { loop loop; pthread_barrier_t *start; double gf_s; weft_real kept; } worker;

@@ -10,7 +10,6 @@ enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3, HEADS = 4, LAYERS = 2, BLOCKS = 2
 /* flat [tokens, F] */
 typedef struct side {
     weft_lengths lengths;
-    int32_t *len;
     int64_t tokens, longest;
     weft_tensor *flat, *padded;
 } side;
@@ -52,11 +51,10 @@ static weft_tensor *loss_of(void *user)
 static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_t longest, int64_t features)
 {
     char padded[32];
-    s->len = keep(b->row.B, sizeof *s->len);
-    s->tokens = make_lengths(b->row.lengths, seed, s->len, b->row.B, (int32_t)longest);
+    s->lengths.n = b->row.B;
+    s->lengths.len = make_lengths(b->row.lengths, seed, b->row.B, (int32_t)longest, &s->tokens);
     for (int64_t i = 0; i < b->row.B; i++)
-        s->longest = s->len[i] > s->longest ? s->len[i] : s->longest;
-    s->lengths = (weft_lengths){ .n = b->row.B, .len = s->len };
+        s->longest = s->lengths.len[i] > s->longest ? s->lengths.len[i] : s->longest;
     snprintf(padded, sizeof padded, "%s_padded", name);
     s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
     s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));
@@ -102,7 +100,7 @@ static double pairs_of(const bench *b, bool past)
 {
     double pairs = 0;
     for (int64_t i = 0; i < b->row.B; i++) {
-        double p = b->past.len[i], f = b->future.len[i];
+        double p = b->past.lengths.len[i], f = b->future.lengths.len[i];
         pairs += past ? p * p : p * f + f * (f - 1) / 2;
     }
     return pairs;

@@ -52,11 +52,11 @@ bool set_weights(weft_module *m, double scale)
     return ok;
 }
 
-int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest)
+int32_t *make_lengths(const char *kind, uint64_t seed, int64_t n, int32_t longest, int64_t *sum)
 {
-    int32_t  low = longest / 8 > 1 ? longest / 8 : 1;
+    int32_t *len = keep(n, sizeof *len), low = longest / 8 > 1 ? longest / 8 : 1;
     uint64_t x = seed;
-    int64_t  sum = 0;
+    *sum = 0;
     for (int64_t i = 0; i < n; i++) {
         x = (1103515245 * x + 12345) % (1u << 31);
         len[i] = low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
@@ -64,9 +64,9 @@ int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, i
             len[i] = longest - (int32_t)(i % longest);
         else if (!strcmp(kind, "equal"))
             len[i] = longest;
-        sum += len[i];
+        *sum += len[i];
     }
-    return sum;
+    return len;
 }
 
 /* ---- floating point operations that a step needs; GF/s and the share of the peak are of these ----

@@ -192,11 +192,9 @@ static bool at_length(int64_t T, const settings *s)
                                   { "pad_packed", pad, false, 1 } };
     row r = { .name = "pack", .lengths = "uniform", .layout = "packed", .B = (1 << 18) / T, .T = T, .I = 64 };
     int64_t room = r.B * r.T * r.I;
-    int32_t *len = keep(r.B, sizeof *len);
     weft_real *data = keep(room, sizeof *data), *to = keep(room, sizeof *to);
     weft *w = weft_open(&s->open);
-    weft_lengths l = { .n = r.B, .len = len };
-    r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)T);
+    weft_lengths l = { .n = r.B, .len = make_lengths(r.lengths, 1, r.B, (int32_t)T, &r.tokens) };
     for (int64_t i = 0; i < room; i++)
         data[i] = (weft_real)(i % 1009);
     size_t bytes = (size_t)(r.tokens * r.I) * sizeof *data;

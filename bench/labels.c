@@ -29,12 +29,12 @@ static bool run(row r, const settings *s)
 {
     field f = { .w = weft_open(&s->open) };
     bool ctc = r.name[1] == 't';
-    int32_t *len = keep(r.B, sizeof *len), *said = keep(r.B, sizeof *said);
+    int32_t *said = keep(r.B, sizeof *said);
     f.all = weft_module_new(f.w, "bench");
-    r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)r.T);
+    f.lengths.n = r.B;
+    f.lengths.len = make_lengths(r.lengths, 1, r.B, (int32_t)r.T, &r.tokens);
     for (int64_t i = 0; i < r.B; i++)
-        said[i] = ctc ? len[i] / STEPS_A_LABEL : len[i];
-    f.lengths = (weft_lengths){ .n = r.B, .len = len };
+        said[i] = ctc ? f.lengths.len[i] / STEPS_A_LABEL : f.lengths.len[i];
     f.said = (weft_lengths){ .n = r.B, .len = said };
     f.labels = keep(r.tokens, sizeof *f.labels);
     for (int64_t i = 0; i < r.tokens; i++)       /* class 0 is the blank of CTC */

@@ -28,7 +28,7 @@ typedef struct bench {
     bool classifier;                             /* of sequences, not of tokens */
     bool padded, plain;
     weft_lengths lengths;
-    int32_t *len, *ids, *padded_ids, *class_of;
+    int32_t *ids, *padded_ids, *class_of;
     weft_placement rows;
     weft_tensor *x;                              /* [tokens, I] or [B, T, I], on the device from the start */
     row row;
@@ -147,7 +147,7 @@ static void count_attention(bench *b)
     row *r = &b->row;
     double pairs = 0;
     for (int64_t i = 0; i < r->B; i++)
-        pairs += (double)b->len[i] * b->len[i];
+        pairs += (double)b->lengths.len[i] * b->lengths.len[i];
     add_linear(&r->work, (double)r->tokens, r->H, 3 * r->H, false);
     add_attention(&r->work, pairs, r->H, r->H);
     add_linear(&r->work, (double)r->tokens, r->H, r->H, true);
@@ -178,7 +178,7 @@ static void make_ids(bench *b)
     b->padded_ids = b->padded || b->plain ? keep(r->B * r->T, sizeof *b->padded_ids) : NULL;
     for (int64_t i = 0, next = 0; i < r->B; i++) {
         b->class_of[i] = (int32_t)(i % 2);
-        for (int32_t t = 0; t < b->len[i]; t++, next++) {
+        for (int32_t t = 0; t < b->lengths.len[i]; t++, next++) {
             double share = formula("ids", next) + .5;
             b->ids[next] =
                 r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
@@ -191,9 +191,8 @@ static void make_ids(bench *b)
 static bool make_data(bench *b)
 {
     row *r = &b->row;
-    b->len = keep(r->B, sizeof *b->len);
-    r->tokens = make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T);
-    b->lengths = (weft_lengths){ .n = r->B, .len = b->len };
+    b->lengths.n = r->B;
+    b->lengths.len = make_lengths(r->lengths, 1, r->B, (int32_t)r->T, &r->tokens);
     if (!b->attention)
         make_ids(b);
     if (!strcmp(r->layout, "rows")) {

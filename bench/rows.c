@@ -38,7 +38,7 @@ void count_launches(row *r, weft *w, const weft_usage *before, int n)
         r->recurrent[i] = now.recurrent[i] - before->recurrent[i];
 }
 
-static int by_value(const void *a, const void *b)
+int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

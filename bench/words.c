@@ -95,9 +95,8 @@ static int by_length(const void *a, const void *b) { return *(const int32_t *)a 
 static void make_words(bench *b, int64_t n, bool sorted)
 {
     b->n = n;
-    b->read = keep(n, sizeof *b->read);
     b->write = keep(n, sizeof *b->write);
-    b->letter_count = make_lengths("uniform", 1, b->read, n, (int32_t)b->row.T);
+    b->read = make_lengths("uniform", 1, n, (int32_t)b->row.T, &b->letter_count);
     if (sorted)
         qsort(b->read, (size_t)n, sizeof *b->read, by_length);
     for (int64_t i = 0; i < n; i++) {

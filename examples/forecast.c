@@ -405,7 +405,8 @@ static bool after_epoch(void *user)
 /* ---- pictures of forecasts and true values ---- */
 typedef struct {
     int64_t past, n;
-    double *row, *I, *B;                         /* [past + n], the start of one block */
+    const double *I, *B;                         /* [past + n], of the frame */
+    double *row;                                 /* [past + n], the start of one block */
     double *q[QUANTILES], *linear;               /* [n] */
 } view;
 
@@ -415,15 +416,12 @@ static view view_new(const run *r, int64_t series, int64_t from, int64_t past, i
 {
     const weft_frame *f = &r->frame[TEST];
     int64_t all = past + n, first = f->start[series] + from - past;
-    view v = { .past = past, .n = n, .row = memory((size_t)(3 * all + (QUANTILES + 1) * n), sizeof *v.row) };
-    v.I = v.row + all;
-    v.B = v.I + all;
-    v.linear = v.B + all;
-    for (int64_t t = 0; t < all; t++) {
+    view v = { .past = past, .n = n, .row = memory((size_t)(all + (QUANTILES + 1) * n), sizeof *v.row) };
+    v.I = weft_frame_column(f, "I") + first;
+    v.B = weft_frame_column(f, "B") + first;
+    v.linear = v.row + all;
+    for (int64_t t = 0; t < all; t++)
         v.row[t] = (double)(from - past + t);
-        v.I[t] = weft_frame_column(f, "I")[first + t];
-        v.B[t] = weft_frame_column(f, "B")[first + t];
-    }
     for (int q = 0; q < QUANTILES; q++) {
         v.q[q] = v.linear + n + q * n;
         for (int64_t t = 0; t < n; t++)

@@ -34,11 +34,10 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    const char *error = weft__handle_error(w, memory);
     char text[2][128];
-    if (error)
-        weft__fail(w, WEFT_EARG, "attention: the memory %s", error);
-    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
+    if (!WEFT__IS_USABLE(w, memory, "attention: the memory"))
+        return false;
+    if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "
                    "memory that is ragged of rank 2 or plain of rank 3",
@@ -229,16 +228,14 @@ weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
     static weft_attention_layer inert;
     if (!is_sound(parent, name, opts))
         return &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_attention_layer *a = weft__layer(m, sizeof *a);
+    weft_attention_layer *a = weft__layer_new(parent, name, sizeof *a);
     if (!a)
-        return weft__finish_layer(m, a, &inert);
-    a->m = m;
+        return &inert;
     a->kind = opts->kind;
     a->width = opts->width;
     a->heads = opts->heads;
     kinds[a->kind].make(a, opts);
-    return weft__finish_layer(m, a, &inert);
+    return weft__finish_layer(a->m, a, &inert);
 }
 
 static weft__scorer scorer_of(const weft_attention_layer *a)

@@ -48,15 +48,14 @@ weft_conv *weft_conv_new(weft_module *parent, const char *name, const weft_conv_
     static weft_conv inert;
     if (!conv_is_sound(parent, name, opts))
         return &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_conv *c = weft__layer(m, sizeof *c);
+    weft_conv *c = weft__layer_new(parent, name, sizeof *c);
     if (!c)
-        return weft__finish_layer(m, c, &inert);
+        return &inert;
     const weft_init init = weft__init_by_width(opts->in * opts->width);
-    *c = (weft_conv){ .m = m, .reads = reads_of(opts) };
-    c->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->out, opts->in, opts->width), init);
-    c->bias = opts->no_bias ? NULL : weft_parameter(m, "bias", WEFT_SHAPE(opts->out), init);
-    return weft__finish_layer(m, c, &inert);
+    *c = (weft_conv){ .m = c->m, .reads = reads_of(opts) };
+    c->weight = weft_parameter(c->m, "weight", WEFT_SHAPE(opts->out, opts->in, opts->width), init);
+    c->bias = opts->no_bias ? NULL : weft_parameter(c->m, "bias", WEFT_SHAPE(opts->out), init);
+    return weft__finish_layer(c->m, c, &inert);
 }
 
 /* A window of one token needs no copy. */

@@ -24,15 +24,13 @@ weft_crf *weft_crf_new(weft_module *parent, const char *name, const weft_crf_opt
         return weft__fail(parent->w, WEFT_EARG, "crf \"%.80s\": %lld tags; expected at most %lld", name,
                           (long long)K, (long long)most),
                &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_crf *c = weft__layer(m, sizeof *c);
+    weft_crf *c = weft__layer_new(parent, name, sizeof *c);
     if (!c)
-        return weft__finish_layer(m, c, &inert);
-    c->m = m;
-    c->start = weft_parameter(m, "start_transitions", WEFT_SHAPE(K), init);
-    c->end = weft_parameter(m, "end_transitions", WEFT_SHAPE(K), init);
-    c->transitions = weft_parameter(m, "transitions", WEFT_SHAPE(K, K), init);
-    return weft__finish_layer(m, c, &inert);
+        return &inert;
+    c->start = weft_parameter(c->m, "start_transitions", WEFT_SHAPE(K), init);
+    c->end = weft_parameter(c->m, "end_transitions", WEFT_SHAPE(K), init);
+    c->transitions = weft_parameter(c->m, "transitions", WEFT_SHAPE(K, K), init);
+    return weft__finish_layer(c->m, c, &inert);
 }
 
 /* Returns NULL if x can be the emissions, otherwise fails the context and returns an inert tensor. */
@@ -129,14 +127,12 @@ weft_loss weft_crf_loss(weft_crf *c, weft_tensor *emissions, weft_tensor *tags)
         return (weft_loss){ bad, bad };
     weft *w = emissions->w;
     const weft_module *before = weft__enter(c->m);
-    const char *error = weft__handle_error(w, tags);
     weft_loss l = { &w->nil, &w->nil };
-    if (error)
-        weft__fail(w, WEFT_EARG, "crf: tags %s", error);
-    else if (tags->f.batch != emissions->f.batch || tags->f.type != WEFT_I32 || tags->f.rank != 1)
+    bool usable = WEFT__IS_USABLE(w, tags, "crf: tags");
+    if (usable && (tags->f.batch != emissions->f.batch || tags->f.type != WEFT_I32 || tags->f.rank != 1))
         weft__failed_of(LIST(emissions, tags), WEFT_ESHAPE, "crf",
                         "expected tags, ragged [N] of ints, of the batch of the emissions");
-    else
+    else if (usable)
         l = (weft_loss){ weft_sum_all(weft_sub(log_z(c, emissions), score_of(c, emissions, tags))),
                          weft_scalar(w, (double)emissions->f.batch->tokens) };
     weft__leave(c->m, before);

@@ -27,12 +27,10 @@ weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, cons
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && (real)p < 1))
         weft__fail(w, WEFT_EARG, "dropout: p = %g; expected 0 <= p < 1", p);
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_dropout_layer *d = weft__layer(m, sizeof *d);
-    if (!d)
-        return weft__finish_layer(m, d, &inert);
-    *d = (weft_dropout_layer){ m, p, opts && opts->per_sequence };
-    return d;
+    weft_dropout_layer *d = weft__layer_new(parent, name, sizeof *d);
+    if (d)
+        *d = (weft_dropout_layer){ d->m, p, opts && opts->per_sequence };
+    return d ? d : &inert;
 }
 
 weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x)

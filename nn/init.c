@@ -1,7 +1,6 @@
 /* init.c - first values of parameters. They depend on the context's seed and the parameter's whole path. So
  * adding, moving or removing a layer does not change the values of another layer. */
 #include <math.h>
-#include <string.h>
 #include "autograd/fused.h"
 #include "core/shared/philox.h"
 #include "nn/nn.h"

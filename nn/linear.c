@@ -11,16 +11,14 @@ static weft_linear none;
 static weft_linear *new_linear(weft_module *parent, const char *name, const weft_linear_opts *o,
                                weft_init weight, const weft_init *bias)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_linear *l = weft__layer(m, sizeof *l);
+    weft_linear *l = weft__layer_new(parent, name, sizeof *l);
     if (!l)
-        return weft__finish_layer(m, l, &none);
-    l->m = m;
-    l->weight = o->weight ? o->weight : weft_parameter(m, "weight", WEFT_SHAPE(o->out, o->in), weight);
+        return &none;
+    l->weight = o->weight ? o->weight : weft_parameter(l->m, "weight", WEFT_SHAPE(o->out, o->in), weight);
     if (o->weight)
-        weft_tie(m, "weight", o->weight);
-    l->bias = bias ? weft_parameter(m, "bias", WEFT_SHAPE(o->out), *bias) : NULL;
-    return weft__finish_layer(m, l, &none);
+        weft_tie(l->m, "weight", o->weight);
+    l->bias = bias ? weft_parameter(l->m, "bias", WEFT_SHAPE(o->out), *bias) : NULL;
+    return weft__finish_layer(l->m, l, &none);
 }
 
 weft_init weft__init_by_width(int64_t in)

@@ -33,10 +33,7 @@ static weft_loss failed_loss(weft_tensor *x)
 
 static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *operand)
 {
-    const char *error = weft__handle_error(w, y);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
-    else if (y->f.type != WEFT_REAL)
+    if (WEFT__IS_USABLE(w, y, "%s: %s", name, operand) && y->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints; expected reals (weft_to_reals)", name, operand);
     return !w->status;
 }
@@ -90,30 +87,29 @@ static weft_tensor *masked_values(weft_tensor *x, const weft_loss_opts *o, real 
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, (double)otherwise)) : x;
 }
 
-static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *operand,
-                       const weft_loss_opts *o)
+static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
-    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, operand) ||
-        !match(name, *x, *y, operand, -1) || !weights_fit(name, *x, o))
+    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, "target") ||
+        !match(name, *x, *y, "target", -1) || !weights_fit(name, *x, o))
         return false;
     *x = masked_values(*x, o, 0);
     *y = masked_values(*y, o, 0);
     return true;
 }
 
-/* Checks that all elements with a weight other than 0 are in low .. high. Elements with weight 0 are replaced
- * by low. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
+/* Checks that all elements with a weight other than 0 are in 0 .. high. Elements with weight 0 are replaced
+ * by 0. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
 static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *operand,
-                        real low, real high)
+                        real high)
 {
     weft *w = x->w;
     char place[64] = "";
     if (o && o->weights)
         WEFT_NO_GRAD(w)
-    x = weft_where(masked_values(o->weights, o, 0), x, weft_scalar(w, (double)low));
+    x = weft_where(masked_values(o->weights, o, 0), x, weft_scalar(w, 0));
     if (!w->status)
-        w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
+        w->dev.k->check_range(&w->dev, count(x), 0, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
         return !w->status;
     int64_t index = w->dev.fault.row;
@@ -124,8 +120,8 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected %g .. %g", name, operand,
-               (long long)index, place, (double)x->data[index], (double)low, (double)high);
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected 0 .. %g", name, operand,
+               (long long)index, place, (double)x->data[index], (double)high);
     return false;
 }
 
@@ -155,14 +151,14 @@ static weft_loss end_loss(weft_tensor *element, const weft_loss_opts *o)
 /* ---- formulas ---- */
 weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mse_loss", &predicted, &target, "target", opts))
+    if (!begin_loss("mse_loss", &predicted, &target, opts))
         return failed_loss(predicted);
     return end_loss(weft_square(weft_sub(predicted, target)), opts);
 }
 
 weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("l1_loss", &predicted, &target, "target", opts))
+    if (!begin_loss("l1_loss", &predicted, &target, opts))
         return failed_loss(predicted);
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
@@ -172,7 +168,7 @@ weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target, const weft_l
 weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
                           const weft_loss_opts *opts)
 {
-    if (!begin_loss("huber_loss", &predicted, &target, "target", opts))
+    if (!begin_loss("huber_loss", &predicted, &target, opts))
         return failed_loss(predicted);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
@@ -186,8 +182,8 @@ weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double de
  * prediction costs 0. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("bce_with_logits", &logits, &target, "target", opts) ||
-        !is_in_range("bce_with_logits", target, opts, "target", 0, 1))
+    if (!begin_loss("bce_with_logits", &logits, &target, opts) ||
+        !is_in_range("bce_with_logits", target, opts, "target", 1))
         return failed_loss(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
@@ -199,7 +195,7 @@ weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_te
                                  const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin_loss("gaussian_nll_loss", &m, &target, "target", opts) ||
+    if (!begin_loss("gaussian_nll_loss", &m, &target, opts) ||
         !operand_is_usable("gaussian_nll_loss", mean->w, variance, "variance") ||
         !match("gaussian_nll_loss", mean, variance, "variance", -1))
         return failed_loss(mean);
@@ -207,7 +203,7 @@ weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_te
     if (!(eps >= 0))
         weft__fail(mean->w, WEFT_EARG, "gaussian_nll_loss: eps %g; expected 0 or more", eps);
     weft_tensor *given = masked_values(variance, opts, 1);
-    if (!is_in_range("gaussian_nll_loss", given, opts, "variance", 0, (real)INFINITY))
+    if (!is_in_range("gaussian_nll_loss", given, opts, "variance", (real)INFINITY))
         return failed_loss(mean);
     weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
@@ -217,7 +213,7 @@ weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_te
 /* If numerator and denominator are 0, a denominator of 1 gives the value 0 and the gradient 0. */
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("smape", &predicted, &target, "target", opts))
+    if (!begin_loss("smape", &predicted, &target, opts))
         return failed_loss(predicted);
     weft_tensor *both = weft_add(weft_abs(predicted), weft_abs(target));
     weft_tensor *safe = weft_where(both, both, weft_scalar(both->w, 1));
@@ -226,7 +222,7 @@ weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_los
 
 weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mape", &predicted, &target, "target", opts))
+    if (!begin_loss("mape", &predicted, &target, opts))
         return failed_loss(predicted);
     weft_tensor *error = weft_sub(target, predicted);
     weft_tensor *safe = weft_where(error, target, weft_scalar(error->w, 1));
@@ -249,11 +245,6 @@ static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n
     return !x->w->status;
 }
 
-static int64_t count_sequences(const weft_tensor *x)
-{
-    return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
-}
-
 weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles,
                              int64_t n, bool per_batch, const weft_loss_opts *opts)
 {
@@ -268,7 +259,7 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     weft_tensor *r = weighted(weft_sub(masked_values(y, opts, 0), masked_values(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_sum_all(element), per_batch ?
-                                                   weft_scalar(x->w, (double)(real)(count_sequences(x) * n)) :
-                                                   count_elements(x, opts) };
+    const int64_t sequences = x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
+    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (double)(real)(sequences * n)) :
+                                                           count_elements(x, opts) };
 }

@@ -112,11 +112,8 @@ static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the 
 static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_cross_entropy_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
-    const char *error = weft__handle_error(w, scores);
-    error = error ? error : weft__handle_error(w, classes);
-    if (error)
-        weft__fail(w, WEFT_EARG, "confusion_matrix: an input %s", error);
-    if (w->status)
+    if (!WEFT__IS_USABLE(w, scores, "confusion_matrix: an input") ||
+        !WEFT__IS_USABLE(w, classes, "confusion_matrix: an input") || w->status)
         return &w->nil;
     weft_tensor *best = predicted("confusion_matrix", scores, classes);
     int64_t n = weft_size(scores, -1);
@@ -143,11 +140,9 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
 {
     weft *w = weft__context(&m, 1);
     char text[128];
-    const char *error = weft__handle_error(w, m);
-    if (error)
-        weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", error);
-    else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
-             m->f.size[1] != classes)
+    if (WEFT__IS_USABLE(w, m, "confusion_add: the matrix") &&
+        (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
+         m->f.size[1] != classes))
         weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; expected [%lld, %lld] of reals",
                    weft__text(&m->f, text), counts ? "counts is given" : "counts is NULL", (long long)classes,
                    (long long)classes);

@@ -49,11 +49,9 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     static weft_mlp inert;
     if (!check_mlp(parent, opts))
         return &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
+    weft_mlp *l = weft__layer_new(parent, name, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
-        return weft__finish_layer(m, l, &inert);
-    l->m = m;
+        return &inert;
     l->activation = opts->activation ? opts->activation : WEFT_RELU;
     l->dropout = opts->dropout;
     l->layers = opts->layers;
@@ -61,9 +59,9 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
         char number[16];
         snprintf(number, sizeof number, "%d", layer_number(l, i));
         l->linear[i] = weft_linear_new(
-            m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
+            l->m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
     }
-    return weft__finish_layer(m, l, &inert);
+    return weft__finish_layer(l->m, l, &inert);
 }
 
 weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)

@@ -6,6 +6,7 @@
  * adjacent memory. */
 #include <string.h>
 #include "autograd/fused.h"
+#include "core/os.h"
 #include "nn/nn.h"
 
 static weft_module none; /* a module that could not be made; never written */
@@ -21,14 +22,18 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
         weft__fail(of_x, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
         return &of_x->nil;
     }
-    weft *w = m->w;
-    const char *error = weft__handle_error(w, x);
-    if (!error)
-        return NULL;
     const weft_module *before = weft__enter(m);
-    weft__fail(w, WEFT_EARG, "%s: the input %s", function, error);
+    bool usable = WEFT__IS_USABLE(m->w, x, "%s: the input", function);
     weft__leave(m, before);
-    return &w->nil;
+    return usable ? NULL : &m->w->nil;
+}
+
+bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
+{
+    char name[200];
+    WEFT__PLAIN_TEXT(name, sizeof name, format);
+    weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
+    return false;
 }
 
 /* ---- names ---- */
@@ -236,6 +241,15 @@ void *weft__finish_layer(weft_module *m, void *layer, void *otherwise)
         return m->w ? layer : otherwise;
     remove_module(m);
     return otherwise;
+}
+
+void *weft__layer_new(weft_module *parent, const char *name, size_t bytes)
+{
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_module **layer = weft__layer(m, bytes);
+    if (layer)
+        *layer = m;
+    return layer ? layer : weft__finish_layer(m, NULL, NULL);
 }
 
 /* ---- texts of a module ---- *

@@ -2,7 +2,6 @@
  *
  * A root keeps one hash table of the paths of all modules, parameters, buffers and tied names below it. Each
  * of these holds its own entry, so the table is an array of lists that doubles when it is full. */
-#include <stdio.h>
 #include <stdint.h>
 #include <string.h>
 #include "core/os.h"

@@ -99,6 +99,12 @@ weft_tensor *weft__inert(const weft_module *m);
  * with the function's name and returns the inert tensor, the result of the run. The context is that of the
  * layer, or of x without a layer. m: the layer's module, or NULL. */
 weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const char *function);
+/* Checks that x is a tensor that w can use now. Otherwise fails the context with the formatted name of x and
+ * the reason. A macro, because a step of a stream checks five tensors. */
+#define WEFT__IS_USABLE(w, x, ...) (!weft__handle_error(w, x) || weft__refuse_tensor(w, x, __VA_ARGS__))
+/* Returns false. */
+bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Checks a name for a new part of the module (NULL: a root) and writes its path, or fails the context. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);
@@ -130,6 +136,8 @@ void weft__leave(const weft_module *m, const weft_module *before);
 /* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns
  * NULL, and the context has failed. */
 void *weft__layer(weft_module *m, size_t bytes);
+/* Creates a submodule and an object of it, whose first member is the module. Returns NULL without it. */
+void *weft__layer_new(weft_module *parent, const char *name, size_t bytes);
 /* Returns the finished layer. If it has failed, removes m, frees its name and returns `otherwise`. */
 void *weft__finish_layer(weft_module *m, void *layer, void *otherwise);
 /* Returns the numbers that p uses in the flat vectors, with the gap after it. */

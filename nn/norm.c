@@ -24,16 +24,15 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
     static weft_norm_layer inert;
     if (!norm_is_sound(parent, name, opts))
         return &inert;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_norm_layer *n = weft__layer(m, sizeof *n);
+    weft_norm_layer *n = weft__layer_new(parent, name, sizeof *n);
     if (!n)
-        return weft__finish_layer(m, n, &inert);
-    n->m = m;
+        return &inert;
     n->eps = opts->eps;
-    n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    n->weight =
+        weft_parameter(n->m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     if (!opts->rms)
-        n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    return weft__finish_layer(m, n, &inert);
+        n->bias = weft_parameter(n->m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    return weft__finish_layer(n->m, n, &inert);
 }
 
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)

@@ -75,7 +75,7 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
                                              .average = o.centered });
 }
 
-/* Checks the options of Adam and of its variants, and returns their update. */
+/* Checks the options of Adam, its variants and Lion, which ignores eps, and returns their update. */
 static weft__update adam(const weft_module *m, const char *name, weft__rule rule, weft_adam_opts o,
                          bool decoupled)
 {
@@ -124,19 +124,11 @@ weft_optim *weft_radam_new(weft_module *m, const weft_radam_opts *opts)
 weft_optim *weft_lion_new(weft_module *m, const weft_lion_opts *opts)
 {
     weft_lion_opts o = opts ? *opts : (weft_lion_opts){ 0 };
-    o.lr = weft__or(o.lr, 1e-4);
-    o.beta1 = weft__or(o.beta1, .9);
-    o.beta2 = weft__or(o.beta2, .99);
-    check_option(m, "lion", "lr", o.lr);
-    check_below_one(m, "lion", "beta1", o.beta1);
-    check_below_one(m, "lion", "beta2", o.beta2);
-    check_option(m, "lion", "weight_decay", o.weight_decay);
-    weft__update update = { .rule = WEFT__LION,
-                            .lr = (real)o.lr,
-                            .decay = (real)o.weight_decay,
-                            .beta1 = (real)o.beta1,
-                            .beta2 = (real)o.beta2,
-                            .decoupled = true };
+    weft_adam_opts like = { .lr = o.lr != 0 ? o.lr : 1e-4,
+                            .beta1 = o.beta1,
+                            .beta2 = o.beta2 != 0 ? o.beta2 : .99,
+                            .weight_decay = o.weight_decay };
+    weft__update update = adam(m, "lion", WEFT__LION, like, true);
     return weft__optim_new(m, &(weft_optim){ .name = "lion", .update = update, .first = true });
 }
 

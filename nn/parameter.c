@@ -177,23 +177,14 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
                NULL;
 }
 
-/* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
-static weft *usable_context(weft *w, const weft_tensor *x, const char *function, const char *role)
-{
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, role, error);
-    return w->status ? NULL : w;
-}
-
+/* Returns the tensor's context, or NULL after failing w if nothing can be assigned to the tensor. */
 static weft *assignable_context(weft *w, const weft_tensor *x, const char *function)
 {
-    w = usable_context(w, x, function, "tensor to assign to");
-    if (w && x->step)
+    if (WEFT__IS_USABLE(w, x, "%s: the tensor to assign to", function) && x->step)
         weft__fail(w, WEFT_EARG,
                    "%s: the tensor to assign to ends with the step; expected a buffer or a parameter",
                    function);
-    return w && !w->status ? w : NULL;
+    return w->status ? NULL : w;
 }
 
 void weft__mark_all_changed(weft_module *root)
@@ -218,10 +209,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (!w)
         return;
     char to[128], from[128];
-    const char *error = weft__handle_error(w, value);
-    if (error)
-        weft__fail(w, WEFT_EARG, "assign: the value %s", error);
-    else if (!weft__forms_equal(&kept->f, &value->f))
+    if (WEFT__IS_USABLE(w, value, "assign: the value") && !weft__forms_equal(&kept->f, &value->f))
         weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
@@ -249,10 +237,10 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 
 static weft__parameter *require_parameter(const weft_tensor *x, const char *function)
 {
-    weft *w = usable_context(x ? x->w : weft__no_context(), x, function, "parameter");
-    if (w && !weft__node_of(x)->parameter)
+    weft *w = x ? x->w : weft__no_context();
+    if (WEFT__IS_USABLE(w, x, "%s: the parameter", function) && !weft__node_of(x)->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
-    return w && !w->status ? weft__parameter_of(x) : NULL;
+    return w->status ? NULL : weft__parameter_of(x);
 }
 
 void weft_initialise(weft_tensor *parameter, weft_init init)
@@ -341,18 +329,17 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (!w || !weft__refuse_in_shard(w, "divide_grad"))
         return;
     char text[128];
-    const char *error = weft__handle_error(w, divisor);
-    if (error)
-        weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", error);
-    else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
+    if (!WEFT__IS_USABLE(w, divisor, "divide_grad: the divisor"))
+        return;
+    if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1) {
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
                    weft__text(&divisor->f, text));
-    else {
-        weft__check_gradients_exist(m, "divide_grad");
-        for (weft__range s = { 0 }; weft__next_range(m, true, &s);) {
-            real *g = m->root->gradients + s.from;
-            w->dev.k->divide(&w->dev, s.n, divisor->data, g);
-        }
+        return;
+    }
+    weft__check_gradients_exist(m, "divide_grad");
+    for (weft__range s = { 0 }; weft__next_range(m, true, &s);) {
+        real *g = m->root->gradients + s.from;
+        w->dev.k->divide(&w->dev, s.n, divisor->data, g);
     }
     weft__check_faults(w, "divide_grad");
 }

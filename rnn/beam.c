@@ -100,11 +100,6 @@ static void take_nodes(search *b)
     b->capacity = (int64_t)(bytes / sizeof *b->nodes);
 }
 
-static void keep_nodes(search *b)
-{
-    weft__return_spare(b->d.w, b->nodes, (size_t)b->capacity * sizeof *b->nodes);
-}
-
 static int64_t node_new(search *b, int32_t token, int64_t before)
 {
     b->nodes[b->count] = (path_node){ before, token };
@@ -218,6 +213,6 @@ weft_decoded weft__decode_beams(const weft__decoder *d, int64_t n, weft_state fi
         ok = take_step(&b);
     if (ok && !b.d.w->status)
         read_back(&b);
-    keep_nodes(&b);
+    weft__return_spare(b.d.w, b.nodes, (size_t)b.capacity * sizeof *b.nodes);
     return weft__decoder_end(&b.d);
 }

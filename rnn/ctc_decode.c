@@ -11,10 +11,9 @@
 
 static bool is_usable(weft *w, const char *name, const weft_tensor *x, const weft_ctc_beam_opts *o)
 {
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: logits %s", name, error);
-    else if (!x->f.batch || x->f.rank != 2 || x->f.type != WEFT_REAL)
+    if (!WEFT__IS_USABLE(w, x, "%s: logits", name))
+        return false;
+    if (!x->f.batch || x->f.rank != 2 || x->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE, "%s: expected ragged logits [N, classes] of reals", name);
     else if (o->blank < 0 || o->blank >= x->f.size[1])
         weft__fail(w, WEFT_EARG, "%s: blank %d; expected one of the classes 0 .. %lld", name, (int)o->blank,

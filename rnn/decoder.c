@@ -58,14 +58,13 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
     char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = states[i] ? &states[i]->f : NULL;
-        const char *error = f ? weft__handle_error(d->w, states[i]) : NULL;
-        if (error)
-            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->steps,
-                       i ? "c" : "h", error);
-        else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
+        const char *name = i ? "c" : "h";
+        if (f &&
+            WEFT__IS_USABLE(d->w, states[i], "%s: step %lld: state %s", d->name, (long long)d->steps, name) &&
+            (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
-                       d->name, (long long)d->steps, i ? "c" : "h", weft__text(f, text), (long long)n);
+                       d->name, (long long)d->steps, name, weft__text(f, text), (long long)n);
     }
     return !d->w->status;
 }
@@ -263,13 +262,10 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *error = weft__handle_error(w, scores);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: step %lld: the tensor of scores %s", d->name, (long long)d->steps,
-                   error);
-    else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
-             scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
-             (d->steps && scores->f.size[1] != d->classes))
+    if (WEFT__IS_USABLE(w, scores, "%s: step %lld: the tensor of scores", d->name, (long long)d->steps) &&
+        (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
+         scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
+         (d->steps && scores->f.size[1] != d->classes)))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: step %lld: the scores are %s; expected [%lld, classes] of reals, with the same "
                    "classes in each step",

@@ -114,11 +114,9 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 {
     weft *w = r->m->w;
     char text[128];
-    const char *error = t ? weft__handle_error(w, t) : NULL;
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, error);
-    else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
-                   t->f.size[1] != n || t->f.size[2] != wide))
+    if (t && WEFT__IS_USABLE(w, t, "%s: state %s", function, name) &&
+        (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
+         t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: state %s is %s; expected [%d, %lld, %lld] (layers * directions, sequences, width)",
                    function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
@@ -156,11 +154,8 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
 static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor *x, weft_state s,
                       int plain_rank)
 {
-    weft *w = r->m->w;
-    const char *error = w->status ? NULL : weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: x %s", function, error);
-    return !w->status && input_fits(r, function, x, plain_rank) &&
+    return WEFT__IS_USABLE(r->m->w, x, "%s: x", function) && !r->m->w->status &&
+           input_fits(r, function, x, plain_rank) &&
            states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
 }
 
@@ -255,10 +250,8 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     else if (!w->status)
         state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
     weft_tensor *y[2] = { &w->nil, &w->nil };
-    for (int d = 0; !w->status && d < directions(r); d++) {
-        int64_t k = stacked(r) - directions(r) + d;
-        y[d] = weft_reshape(weft_slice(last.h, 0, k, k + 1), WEFT_SHAPE(weft_size(last.h, 1), h_width(r)));
-    }
+    for (int d = 0; !w->status && d < directions(r); d++)
+        y[d] = part_of(last.h, stacked(r) - directions(r) + d);
     weft_tensor *all = directions(r) == 2 && !w->status ? weft_concat(y, 2, 1) : y[0];
     weft__leave(r->m, before);
     return w->status ? &w->nil : all;

@@ -71,11 +71,9 @@ static bool own_state_fits(const weft__direction *d, const char *name, weft_tens
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__handle_error(w, given);
-    if (error)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->cell->name, name, error);
-    else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
-                            given->f.size[0] != rows || given->f.size[1] != d->hidden))
+    if (WEFT__IS_USABLE(w, given, "the step of the cell \"%s\": %s", d->own->cell->name, name) &&
+        (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL || given->f.size[0] != rows ||
+         given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
                    "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
                    d->own->cell->name, name, weft__text(&given->f, text), (long long)rows,

@@ -92,11 +92,10 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
     char text[128];
-    const char *error = weft__handle_error(w, stack);
     w->running = "state_select";
-    if (error)
-        weft__fail(w, WEFT_EARG, "state_select: the state %s", error);
-    else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
+    if (!WEFT__IS_USABLE(w, stack, "state_select: the state"))
+        return false;
+    if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
         weft__fail(
             w, WEFT_ESHAPE,
             "state_select: the state is %s; expected plain [layers * directions, sequences, width] of reals",

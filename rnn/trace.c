@@ -178,9 +178,8 @@ weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
     if (w->status || !is_available(w, all, layer, reverse))
         return out;
     const weft__trace *t = all->trace + layer * all->directions + reverse;
-    const char *error = weft__handle_error(w, t->h);
-    if (error)
-        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", error), out;
+    if (!WEFT__IS_USABLE(w, t->h, "rnn_trace: the result of the layer's last run"))
+        return out;
     WEFT_NO_GRAD(w) fill_traced(all, t, &out);
     return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
 }

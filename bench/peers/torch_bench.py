@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 import torch
 from torch import nn
 
-from torch_models import G2P, TFT, MinGRU, MultiHead, Recurrent, Scan, scan_loop, TransformerLSTM, formula, lengths, padded, reals, set_weights, set_weights_of_heads
+from torch_models import G2P, TFT, MinGRU, MultiHead, Recurrent, Scan, scan_loop, TransformerLSTM, formula, lengths, padded, reals, set_weights
 
 PACKED_BYTES = 1e11              # limit for the backward of packed layers, where each of T steps writes gradients of all tokens
 LONG = 10                        # a step that takes more seconds runs once
@@ -43,8 +43,7 @@ def recurrent(args, row):
     x = padded(flat, lens, row["T"]).to(args.device)
     keep = padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
     classes = (torch.arange(row["B"]) % 2).to(args.device)
-    net, lens = Recurrent(row), torch.tensor(lens)
-    set_weights(net, row["H"])
+    net, lens = set_weights(Recurrent(row), row["H"]), torch.tensor(lens)
     if classifier:                               # as in weft's embedding: the padding row is zero
         with torch.no_grad():
             net.embedding.weight[0] = 0
@@ -71,9 +70,8 @@ def scan(args, row):
         net = nn.ParameterDict({name: nn.Parameter(side(name, row["H"], .95)) for name in ("a", "b")}).to(args.device)
         given = lambda: (net["a"], net["b"])
     else:
-        x, net = side("x", row["I"]), nn.ModuleDict({"mingru": MinGRU(row["I"], row["H"])})
-        set_weights(net, row["H"])
-        net.to(args.device)
+        x = side("x", row["I"])
+        net = set_weights(nn.ModuleDict({"mingru": MinGRU(row["I"], row["H"])}), row["H"]).to(args.device)
         given = lambda: net["mingru"](x)
 
     def loss_by(run):
@@ -93,9 +91,7 @@ def transformer_lstm(args, row):
         return padded(reals(name, sum(lens), features), lens, max(lens)).to(args.device)
     past, future, target = side("past", past_lens, 4), side("future", future_lens, 3), side("target", future_lens, 1)
     keep = padded(torch.ones(sum(future_lens), 1), future_lens, row["horizon"]).to(args.device)
-    net = TransformerLSTM(4, 3, row["H"], row["layers"])
-    set_weights_of_heads(net, row["H"])
-    net.to(args.device)
+    net = set_weights(TransformerLSTM(4, 3, row["H"], row["layers"]), row["H"]).to(args.device)
     past_lens, future_lens = torch.tensor(past_lens), torch.tensor(future_lens)
 
     def loss_by(model, packed):
@@ -110,9 +106,7 @@ def tft(args, row):
     B, T, horizon = row["B"], row["T"], row["horizon"]
     row["tokens"] = B * (T + horizon)
     past, future, target = (reals(name, B, n, features).to(args.device) for name, n, features in (("past", T, 4), ("future", horizon, 3), ("target", horizon, 1)))
-    net = TFT(4, 3, row["H"])
-    set_weights_of_heads(net, row["H"])
-    net.to(args.device)
+    net = set_weights(TFT(4, 3, row["H"]), row["H"]).to(args.device)
     return Work(net, {"padded": lambda: (net(past, future) - target).square().mean()})
 
 
@@ -123,9 +117,7 @@ def attention(args, row):
     x, keep = padded(flat, lens, row["T"]).to(args.device), padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
     flat = flat.to(args.device)
     mask = keep[:, None, None, :, 0] > 0
-    net = nn.ModuleDict({"attention": MultiHead(row["H"], row["heads"])})
-    set_weights(net, row["H"])
-    net.to(args.device)
+    net = set_weights(nn.ModuleDict({"attention": MultiHead(row["H"], row["heads"])}), row["H"]).to(args.device)
 
     def nested():
         offsets = torch.tensor([0] + lens, device=args.device).cumsum(0)
@@ -149,9 +141,7 @@ def g2p(args, row, updates=16, classes=40):
     after = 1 + ((formula("said", sum(write)) + .5) * (classes - 1)).long()
     after[torch.tensor(write).cumsum(0) - 1] = 0
     before = torch.cat([torch.zeros(1, dtype=torch.long), after[:-1]])
-    net = G2P(row["I"], row["H"], classes)
-    set_weights(net, row["H"])
-    net.to(args.device)
+    net = set_weights(G2P(row["I"], row["H"], classes), row["H"]).to(args.device)
     adam = torch.optim.AdamW(net.parameters(), lr=0, weight_decay=0)
     batches, at_read, at_write = [], 0, 0
     for k in range(0, words, B):
@@ -187,8 +177,7 @@ def conv(args, row):
     x = padded(flat, lens, row["T"]).transpose(1, 2).contiguous().to(args.device)
     keep = padded(torch.ones(sum(lens), 1), lens, row["T"]).transpose(1, 2).contiguous().to(args.device)
     net = nn.ModuleDict({f"conv{i}": nn.Conv1d(row["I"] if i == 0 else row["H"], row["H"], 3, dilation=1 + i) for i in range(2)})
-    set_weights(net, row["H"])
-    net.to(args.device)
+    set_weights(net, row["H"]).to(args.device)
     apart = [f.t()[None].contiguous() for f in flat.to(args.device).split(lens)]
 
     def run(y):
@@ -206,9 +195,8 @@ def crf(args, row):
 
     def side(flat):
         return padded(flat, lens, row["T"]).transpose(0, 1).contiguous().to(args.device)
-    net = nn.ModuleDict({"crf": CRF(row["H"])})
+    net = set_weights(nn.ModuleDict({"crf": CRF(row["H"])}), 1)
     net.register_parameter("emissions", nn.Parameter(side(2 * formula("emissions", row["tokens"] * row["H"]).reshape(-1, row["H"]))))
-    set_weights(net["crf"], 1, "crf.")
     net.to(args.device)
     tags = side(((formula("tags", row["tokens"]) + .5) * row["H"]).long())
     keep = side(torch.ones(row["tokens"], dtype=torch.bool))

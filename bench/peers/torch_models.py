@@ -44,10 +44,14 @@ def reals(name, *shape):
     return (2 * formula(name, n)).float().reshape(shape)
 
 
-def set_weights(module, hidden, prefix=""):
+def set_weights(module, hidden):
+    """Sets the weights and returns the module. A layer for all heads here is a layer for each head in weft."""
     with torch.no_grad():
         for name, p in module.named_parameters():
-            p.copy_((2 / hidden**.5 * formula(prefix + name, p.numel())).reshape(p.shape))
+            part = next((w for w in ("query_layers", "key_layers") if w in name), None)
+            names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
+            p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
+    return module
 
 
 def run(layer, x, lens, state, packed):
@@ -206,15 +210,6 @@ class Gate(nn.Module):
 
     def forward(self, x, skip):
         return self.add_norm["norm"](self.glu(x) + skip)
-
-
-def set_weights_of_heads(module, hidden):
-    """Sets the weights. A layer for all heads here is a layer for each head in weft."""
-    with torch.no_grad():
-        for name, p in module.named_parameters():
-            part = next((w for w in ("query_layers", "key_layers") if w in name), None)
-            names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
-            p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
 
 
 class Resample(nn.Module):

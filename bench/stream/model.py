@@ -21,8 +21,8 @@ def formula(name, n):
     return (x >> 15).astype(np.float64) / 65536 - .5
 
 
-def weights(name, scale, *shape):
-    return (scale * formula(name, int(np.prod(shape)))).reshape(shape).astype(np.float32)
+def weights(name, H, *shape):
+    return (2 / H**.5 * formula(name, int(np.prod(shape)))).reshape(shape).astype(np.float32)
 
 
 def gates(w, H):
@@ -32,18 +32,17 @@ def gates(w, H):
 
 
 def model(H, table):
-    scale = 2 / H**.5
     constants = {
-        "W": gates(weights("weight_ih", scale, 4 * H, H), H)[None],
-        "R": gates(weights("weight_hh", scale, 4 * H, H), H)[None],
-        "B": np.concatenate([gates(weights(b, scale, 4 * H), H) for b in ("bias_ih", "bias_hh")])[None],
-        "head": weights("head", scale, CLASSES, H).T.copy(),
-        "head_bias": weights("head_bias", scale, CLASSES),
+        "W": gates(weights("lstm.weight_ih_l0", H, 4 * H, H), H)[None],
+        "R": gates(weights("lstm.weight_hh_l0", H, 4 * H, H), H)[None],
+        "B": np.concatenate([gates(weights(f"lstm.{b}_l0", H, 4 * H), H) for b in ("bias_ih", "bias_hh")])[None],
+        "head": weights("head.weight", H, CLASSES, H).T.copy(),
+        "head_bias": weights("head.bias", H, CLASSES),
         "first": np.array([0], dtype=np.int64),
     }
     nodes = []
     if table:
-        constants["table"] = weights("table", 2, CLASSES, H)
+        constants["table"] = weights("table.weight", H, CLASSES, H)
         nodes.append(helper.make_node("Gather", ["table", "x"], ["rows"]))
     nodes += [
         helper.make_node("Unsqueeze", ["rows" if table else "x", "first"], ["steps"]),

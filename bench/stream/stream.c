@@ -46,12 +46,6 @@ typedef struct model {
 
 static bool open_model(model *s, weft_precision precision, bool table, int64_t H, int64_t B)
 {
-    /* a parameter, and its name in the formula */
-    static const char *const filled[][2] = {
-        { "lstm.weight_ih_l0", "weight_ih" }, { "lstm.weight_hh_l0", "weight_hh" },
-        { "lstm.bias_ih_l0", "bias_ih" },     { "lstm.bias_hh_l0", "bias_hh" },
-        { "head.weight", "head" },            { "head.bias", "head_bias" },
-    };
     const weft_opts o = { .device = WEFT_CPU, .threads = 1, .precision = precision };
     *s = (model){ .w = weft_open(&o), .H = H, .B = B };
     s->m = weft_module_new(s->w, "m");
@@ -65,10 +59,7 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
     s->h = keep(B * H, sizeof *s->h);
     s->c = keep(B * H, sizeof *s->c);
     s->logits = keep(B * CLASSES, sizeof *s->logits);
-    bool ok = !table || fill_formula(weft_find_parameter(s->m, "table.weight"), "table", 2);
-    for (int i = 0; ok && i < 6; i++)
-        ok = fill_formula(weft_find_parameter(s->m, filled[i][0]), filled[i][1], 2 / sqrt((double)H));
-    return ok && weft_ok(s->w);
+    return set_weights(s->m, 2 / sqrt((double)H)) && weft_ok(s->w);
 }
 
 /* the input of call t */
@@ -135,22 +126,11 @@ static double together(model *s)
 }
 
 /* ---- onnxruntime, from its shared library; PyPI's wheel has no header ---- */
-/* The functions have fixed indices in a table. The code requests the first version of the interface that has
- * them all. */
-enum { ORT_MOST = 4 };
-/* Makes a tensor over the program's memory: float, or with `whole` int64. */
-typedef struct ort_tensor {
-    const char *name;
-    void *data;
-    int rank;
-    int64_t shape[3];
-    bool whole;
-} ort_tensor;
-
 enum { INTERFACE = 1, WARNINGS = 2, ALL_OPTIMISATIONS = 99, ARENA = 1, DEFAULT_MEMORY = 0 };
 enum { FLOAT = 1, INT64 = 7 };
 
-/* The table of functions, with their indices. A status that is not NULL is an error. */
+/* The functions have fixed indices in a table. The code requests the first version of the interface that has
+ * them all. A status that is not NULL is an error. */
 typedef struct api {
     void *skip_0[2];
     const char *(*message)(const void *status); /* 2 */
@@ -172,130 +152,92 @@ typedef struct api {
 } api;
 typedef struct base {
     const api *(*table)(uint32_t version);
-    const char *(*version)(void);
 } base;
 
-typedef struct set {
-    const char *in_name[ORT_MOST], *out_name[ORT_MOST];
-    void *in[ORT_MOST], *out[ORT_MOST];
-    int n, m;
-} set;
-typedef struct ort {
-    const base *from;
-    const api *f;
-    void *session, *memory;
-    set set[2];
-} ort;
-
-static bool good(const ort *o, void *status)
-{
-    if (status)
-        fprintf(stderr, "onnxruntime: %s\n", o->f->message(status));
-    return !status;
-}
-
-/* Opens the model of a file, on one thread. Returns NULL, with a message on stderr, if that fails. */
-static ort *ort_open(const char *library, const char *path)
-{
-    const base *(*hello)(void) = NULL;
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
-         *symbol = handle ? dlsym(handle, "OrtGetApiBase") : NULL;
-    void *env = NULL, *options = NULL;
-    ort *o = calloc(1, sizeof *o);
-    memcpy(&hello, &symbol, sizeof hello);
-    if (!hello || !o || !(o->from = hello()) || !(o->f = o->from->table(INTERFACE))) {
-        fprintf(stderr, "stream: %s is not onnxruntime: %s\n", library,
-                handle ? "it has no OrtGetApiBase" : dlerror());
-        free(o);
-        return NULL;
-    }
-    if (good(o, o->f->env_new(WARNINGS, "stream", &env)) && good(o, o->f->options_new(&options)) &&
-        good(o, o->f->set_optimisation(options, ALL_OPTIMISATIONS)) &&
-        good(o, o->f->set_threads(options, 1)) &&
-        good(o, o->f->session_new(env, path, options, &o->session)) &&
-        good(o, o->f->memory_new(ARENA, DEFAULT_MEMORY, &o->memory)))
-        return o;
-    free(o);
-    return NULL;
-}
-
-static void *tensor_of(ort *o, const ort_tensor *t)
-{
-    void *out = NULL;
-    size_t bytes = t->whole ? sizeof(int64_t) : sizeof(float);
-    for (int i = 0; i < t->rank; i++)
-        bytes *= (size_t)t->shape[i];
-    void *status = o->f->tensor_over(o->memory, t->data, bytes, t->shape, (size_t)t->rank,
-                                     t->whole ? INT64 : FLOAT, &out);
-    return good(o, status) ? out : NULL;
-}
-
-/* Binds inputs and outputs in place, as set 0 or 1. */
-static bool ort_bind(ort *o, int which, const ort_tensor *in, int n, const ort_tensor *out, int m)
-{
-    set *s = &o->set[which];
-    bool bound = n <= ORT_MOST && m <= ORT_MOST;
-    s->n = bound ? n : 0;
-    s->m = bound ? m : 0;
-    for (int i = 0; i < s->n; i++) {
-        s->in[i] = tensor_of(o, in + i);
-        s->in_name[i] = in[i].name;
-        bound = bound && s->in[i];
-    }
-    for (int i = 0; i < s->m; i++) {
-        s->out[i] = tensor_of(o, out + i);
-        s->out_name[i] = out[i].name;
-        bound = bound && s->out[i];
-    }
-    return bound;
-}
-
-static bool ort_run(ort *o, int which)
-{
-    set *s = &o->set[which];
-    return good(o, o->f->run(o->session, NULL, s->in_name, (const void *const *)s->in, (size_t)s->n,
-                             s->out_name, (size_t)s->m, s->out));
-}
-
-/* The state alternates between two buffers. */
+/* The state alternates between two buffers, so inputs and outputs are bound twice. */
+enum { BOUND = 3 };
 typedef struct peer {
-    ort *o;
+    const api *f;
+    void *session, *memory;                      /* they stay in the library until the program ends */
+    void *in[2][BOUND], *out[2][BOUND];
     int64_t id[MOST_BATCH];
     float *x, *h[2], *c[2], *logits;
     int at;
 } peer;
 
+static bool good(const peer *p, void *status)
+{
+    if (status)
+        fprintf(stderr, "onnxruntime: %s\n", p->f->message(status));
+    return !status;
+}
+
+/* Opens the model of a file, on one thread. Returns false, with a message on stderr, if that fails. */
+static bool open_session(peer *p, const char *library, const char *path)
+{
+    const base *(*hello)(void) = NULL;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
+         *symbol = handle ? dlsym(handle, "OrtGetApiBase") : NULL;
+    void *env = NULL, *options = NULL;
+    memcpy(&hello, &symbol, sizeof hello);
+    const base *from = hello ? hello() : NULL;
+    p->f = from ? from->table(INTERFACE) : NULL;
+    if (!p->f) {
+        fprintf(stderr, "stream: %s is not onnxruntime: %s\n", library,
+                handle ? "it has no OrtGetApiBase" : dlerror());
+        return false;
+    }
+    return good(p, p->f->env_new(WARNINGS, "stream", &env)) && good(p, p->f->options_new(&options)) &&
+           good(p, p->f->set_optimisation(options, ALL_OPTIMISATIONS)) &&
+           good(p, p->f->set_threads(options, 1)) &&
+           good(p, p->f->session_new(env, path, options, &p->session)) &&
+           good(p, p->f->memory_new(ARENA, DEFAULT_MEMORY, &p->memory));
+}
+
+/* Makes a tensor over the program's memory; NULL, with a message on stderr, if that fails. */
+static void *tensor_over(const peer *p, void *data, int type, int rank, const int64_t *shape)
+{
+    void *out = NULL;
+    size_t bytes = type == INT64 ? sizeof(int64_t) : sizeof(float);
+    for (int i = 0; i < rank; i++)
+        bytes *= (size_t)shape[i];
+    void *status = p->f->tensor_over(p->memory, data, bytes, shape, (size_t)rank, type, &out);
+    return good(p, status) ? out : NULL;
+}
+
 static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
 {
+    const int64_t rows[] = { B, H }, state[] = { 1, B, H }, logits[] = { B, CLASSES };
     char path[512];
     snprintf(path, sizeof path, "%s/%s_%d.onnx", a->models, table ? "table" : "real", (int)H);
-    *p = (peer){ .o = ort_open(a->library, path) };
+    bool bound = open_session(p, a->library, path);
     p->x = keep(B * H, sizeof *p->x);
     p->logits = keep(B * CLASSES, sizeof *p->logits);
     for (int i = 0; i < 2; i++) {
         p->h[i] = keep(B * H, sizeof *p->h[i]);
         p->c[i] = keep(B * H, sizeof *p->c[i]);
     }
-    bool bound = p->o;
     for (int i = 0; bound && i < 2; i++) {
-        const ort_tensor x = table ? (ort_tensor){ "x", p->id, 1, { B }, true } :
-                                     (ort_tensor){ "x", p->x, 2, { B, H }, false };
-        const ort_tensor in[] = { x,
-                                  { "h", p->h[i], 3, { 1, B, H }, false },
-                                  { "c", p->c[i], 3, { 1, B, H }, false } };
-        const ort_tensor out[] = { { "logits", p->logits, 2, { B, CLASSES }, false },
-                                   { "h_out", p->h[!i], 3, { 1, B, H }, false },
-                                   { "c_out", p->c[!i], 3, { 1, B, H }, false } };
-        bound = ort_bind(p->o, i, in, 3, out, 3);
+        p->in[i][0] = table ? tensor_over(p, p->id, INT64, 1, rows) : tensor_over(p, p->x, FLOAT, 2, rows);
+        p->in[i][1] = tensor_over(p, p->h[i], FLOAT, 3, state);
+        p->in[i][2] = tensor_over(p, p->c[i], FLOAT, 3, state);
+        p->out[i][0] = tensor_over(p, p->logits, FLOAT, 2, logits);
+        p->out[i][1] = tensor_over(p, p->h[!i], FLOAT, 3, state);
+        p->out[i][2] = tensor_over(p, p->c[!i], FLOAT, 3, state);
+        for (int k = 0; k < BOUND; k++)
+            bound = bound && p->in[i][k] && p->out[i][k];
     }
     return bound;
 }
 
 static bool call_peer(peer *p)
 {
-    bool ok = ort_run(p->o, p->at);
-    p->at = !p->at;
-    return ok;
+    static const char *const in[BOUND] = { "x", "h", "c" };
+    static const char *const out[BOUND] = { "logits", "h_out", "c_out" };
+    const int at = p->at;
+    p->at = !at;
+    return good(p, p->f->run(p->session, NULL, in, (const void *const *)p->in[at], BOUND, out, BOUND,
+                             p->out[at]));
 }
 
 typedef struct measured {
@@ -303,14 +245,9 @@ typedef struct measured {
     int n;
 } measured;
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 static double part(double *x, int n, double share)
 {
-    qsort(x, (size_t)n, sizeof *x, by_size);
+    qsort(x, (size_t)n, sizeof *x, by_value);
     return x[(int)(share * (n - 1))];
 }
 
@@ -344,7 +281,7 @@ static void call_by_turns(model *s, bool imported, int64_t t, int64_t turns, dou
     }
 }
 
-/* Alternates calls of weft, of the imported model and of the peer, with the same inputs and states. peer
+/* Alternates calls of weft, of the peer and of the imported model, with the same inputs and states. peer
  * NULL: weft only. */
 static bool measure_calls(model *s, peer *p, measured *m)
 {
@@ -357,11 +294,6 @@ static bool measure_calls(model *s, peer *p, measured *m)
         call_by_turns(s, false, t, turns, m->weft);
         for (int64_t i = t; i < t + turns; i++)
             m->idle[i] = idle(m->weft[i]);
-        if (s->imported) {
-            memcpy(s->h, h, bytes);
-            memcpy(s->c, c, bytes);
-            call_by_turns(s, true, t, turns, m->imported);
-        }
         for (int64_t i = t; p && i < t + turns; i++) {
             for (int64_t b = 0; b < s->B; b++)
                 p->id[b] = token(i, b);
@@ -373,6 +305,13 @@ static bool measure_calls(model *s, peer *p, measured *m)
             m->peer[i] = now_us() - from;
         }
         if (p && !same_logits(s, p))
+            return false;
+        if (s->imported) {
+            memcpy(s->h, h, bytes);
+            memcpy(s->c, c, bytes);
+            call_by_turns(s, true, t, turns, m->imported);
+        }
+        if (p && s->imported && !same_logits(s, p))
             return false;
     }
     return !failed(s->w, "stream");
@@ -411,7 +350,6 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
         fflush(stdout);
     }
     weft_close(s.w);
-    free(p.o);                                   /* its session stays in the library until the program ends */
     free_kept();
     return ok;
 }

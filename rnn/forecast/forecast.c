@@ -75,12 +75,12 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
 {
     weft *w = m->m->w;
     char text[128];
+    const char *error;
     int64_t sequence = 0;
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, error);
-    else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
-             x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
+    if (!WEFT__IS_USABLE(w, x, "%s: the %s", m->name, side))
+        return false;
+    if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) || x->f.size[x->f.rank - 1] != features ||
+        (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features,
@@ -100,14 +100,13 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
     weft *w = m->m->w;
     char text[128];
-    const char *error = x ? weft__handle_error(w, x) : NULL;
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, error);
-    else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
-                     x->f.size[1] != m->fixed :
-                 !may_lack)
+    if (x && !WEFT__IS_USABLE(w, x, "%s: fixed", m->name))
+        return false;
+    if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
+                x->f.size[1] != m->fixed :
+            !may_lack)
         m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; expected [%lld, %lld]", m->name,
                               x ? weft__text(&x->f, text) : "NULL", (long long)n, (long long)m->fixed) :
                    weft__fail(w, WEFT_ESHAPE,

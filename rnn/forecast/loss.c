@@ -7,14 +7,6 @@
 static const char name[] = "forecast_loss";
 static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
 
-static bool input_is_usable(weft *w, const weft_tensor *x, const char *operand)
-{
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: %s %s", name, operand, error);
-    return !w->status;
-}
-
 /* ---- shapes: adds a last axis for the outputs ---- */
 /* Returns the number of axes for sequences and steps. */
 static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
@@ -100,9 +92,10 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 {
     weft_forecast_loss_opts o = opts ? *opts : (weft_forecast_loss_opts){ 0 };
     weft *w = weft__context(LIST(predicted, target));
-    bool sound = input_is_usable(w, predicted, "predicted") && input_is_usable(w, target, "target") &&
-                 (!o.weights || input_is_usable(w, o.weights, "weights"));
-    if (!sound || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
+    bool usable = WEFT__IS_USABLE(w, predicted, "%s: predicted", name) &&
+                  WEFT__IS_USABLE(w, target, "%s: target", name) &&
+                  (!o.weights || WEFT__IS_USABLE(w, o.weights, "%s: weights", name));
+    if (!usable || w->status || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
         return (weft_loss){ &w->nil, &w->nil };
     weft_loss_opts options = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),
                                .weights = o.weights };

@@ -94,19 +94,16 @@ static bool allocate_windows(rolling *r)
 }
 
 /* ---- one window of each series ---- */
-static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool past)
-{
-    int64_t time = r->x->time != NULL;
-    weft__features_fail(r->x, r->f, j->opts.series, row, k < time ? r->x->time : r->x->column[k - time].name,
-                        "it is missing, but a window has it in its %s", past ? "past" : "future");
-}
-
 static bool check_finite(rolling *r, const job *j, const real *a, int64_t first, int64_t rows,
                          int64_t columns, bool past)
 {
+    int64_t time = r->x->time != NULL;
     for (int64_t i = 0; i < rows * columns; i++)
         if (!isfinite(a[i])) {
-            inputs_fail(r, j, first + i / columns, i % columns, past);
+            int64_t k = i % columns;
+            weft__features_fail(r->x, r->f, j->opts.series, first + i / columns,
+                                k < time ? r->x->time : r->x->column[k - time].name,
+                                "it is missing, but a window has it in its %s", past ? "past" : "future");
             return false;
         }
     return true;
@@ -174,14 +171,10 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
 {
     weft *w = r->w;
     char text[128];
-    const char *error = w->status ? NULL : weft__handle_error(w, y);
-    if (error)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)begin,
-                   error);
-    else if (!w->status &&
-             (y->f.type != WEFT_REAL ||
-              (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
-                            weft__elements(&y->f)) != needed))
+    if (WEFT__IS_USABLE(w, y, "rolling_forecast: row %lld: the model's tensor", (long long)begin) &&
+        (y->f.type != WEFT_REAL ||
+         (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
+                       weft__elements(&y->f)) != needed))
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
                    "%lld quantiles",

@@ -52,10 +52,8 @@ static weft_tensor *as_ragged(const side *a)
 static bool shortenable(const side *a, weft_stream *stream)
 {
     weft *w = weft__inert_of(a->x)->w;
-    const char *error = weft__handle_error(w, a->x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, error);
-    else if (!stream || a->least < 0 || a->most < a->least)
+    if (WEFT__IS_USABLE(w, a->x, "%s: the tensor", a->name) &&
+        (!stream || a->least < 0 || a->most < a->least))
         weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; expected a stream and 0 <= least <= most", a->name,
                    a->least, a->most, stream ? "" : ", no stream");
     return !w->status;

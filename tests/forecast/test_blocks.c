@@ -14,14 +14,13 @@ static void same_rows(const char *name, weft_tensor *y, weft_tensor *want)
 /* The gate and its skip may have different layouts. */
 TABLE_TEST(blocks, gated_residual_sums_match_in_every_layout)
 {
-    static const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
     for (int trainable = 0; trainable < 2; trainable++) {
         weft_module *m = weft_module_new(w, "m");
         weft__gate_add_norm *g = weft__gate_add_norm_new(m, "g", 3, 4, 0, trainable);
         renew(m);
         weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some),
                     *packed_x = weft_to_layout(x, WEFT_PACKED), *packed = weft_to_layout(skip, WEFT_PACKED),
-                    *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
+                    *rows = laid_out(skip, WEFT_ROWS);
         weft_tensor *pairs[][2] = { { packed_x, packed },
                                     { x, packed },
                                     { x, rows },

@@ -33,7 +33,7 @@ static weft_tensor *plain(weft *w, const weft_real *x, int wide, bool poison)
     return weft_reals(w, v, WEFT_SHAPE(N, T, wide));
 }
 
-typedef struct { weft_tensor *p, *y, *w; weft_forecast_loss_opts o; bool ragged; } input;
+typedef struct { weft_tensor *p, *y, *w; weft_forecast_loss_opts o; } input;
 
 static input input_of(weft *w, weft_forecast_kind kind, bool poison, bool weighted, int layout)
 {
@@ -42,8 +42,7 @@ static input input_of(weft *w, weft_forecast_kind kind, bool poison, bool weight
         plain(w, predicted, wide, poison),
         plain(w, target, 1, poison),
         weighted ? plain(w, weights, 1, poison) : NULL,
-        { .kind = kind, .quantiles = quantiles, .n = QUANTILES, .per_batch = kind == WEFT_FORECAST_QUANTILE },
-        layout
+        { .kind = kind, .quantiles = quantiles, .n = QUANTILES, .per_batch = kind == WEFT_FORECAST_QUANTILE }
     };
     if (layout) {
         in.p = weft_pack_padded_sequence(in.p, &lengths, WEFT_ALIGN_LEFT);

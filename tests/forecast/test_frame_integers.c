@@ -6,16 +6,6 @@
 
 #define NS INT64_C(1764249600000000000)
 
-static const char *put_format(const char *name, const char *format, ...)
-{
-    char text[200];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return put_text(name, text);
-}
-
 static weft_frame times(int64_t first, int64_t step, int n)
 {
     char text[2000];
@@ -71,8 +61,9 @@ Test(frame_integers, share_an_origin_over_several_files, .fini = end_folder)
     static const int64_t step[][2] = { { 256, 100 }, { 100, 256 }, { 100, 300 } };
     for (int i = 0; i < COUNT(step); i++) {
         scoped_frame f = times(NS, step[i][0], 5);
-        put_format("b.csv", "y,t\n1,%" PRId64 "\n2,%" PRId64 "\n", NS + 5000, NS + 5000 + step[i][1]);
-        DOES(weft_frame_read_csv(&f, in_folder("b.csv"), NULL, WEFT_NAMES("y", "t"), NULL));
+        char text[200];
+        snprintf(text, sizeof text, "y,t\n1,%" PRId64 "\n2,%" PRId64 "\n", NS + 5000, NS + 5000 + step[i][1]);
+        DOES(weft_frame_read_csv(&f, put_text("b.csv", text), NULL, WEFT_NAMES("y", "t"), NULL));
         are(&f, 0, 5, NS, step[i][0]);
         are(&f, 5, 2, NS + 5000, step[i][1]);
         cr_assert(f.n == 2 && f.column[1][6] == 2);
@@ -86,10 +77,10 @@ Test(frame_integers, are_refused_when_too_far_apart, .fini = end_folder)
     const char *const names[] = { "t", "y", NULL }, *far = "column \"t\" counts from 1764249600000000100";
     REFUSES(weft_frame_add(&f, NULL, names, (const double *const[]){ small, small }, 1), WEFT_EARG, far);
     REFUSES(weft_frame_add(&f, NULL, names, (const double *const[]){ half, small }, 1), WEFT_EARG, far);
-    put_format("b.csv", "t,y\n3,1\n%" PRId64 ",2\n", NS + 1);
+    put_text("b.csv", "t,y\n3,1\n1764249600000000001,2\n");
     REFUSES(weft_frame_read_csv(&f, in_folder("b.csv"), NULL, names, NULL), WEFT_EFORMAT,
             "does not hold the number of row 0, 3, less");
-    put_format("b.csv", "t,y\n%" PRId64 ",1\n3,2\n", NS + 1);
+    put_text("b.csv", "t,y\n1764249600000000001,1\n3,2\n");
     REFUSES(weft_frame_read_csv(&f, in_folder("b.csv"), NULL, names, NULL), WEFT_EFORMAT,
             "b.csv:3: column \"t\": a double does not hold 3 less the column's first");
     cr_assert(f.n == 1 && f.rows == 5 && f.origin[0] == NS + 100);

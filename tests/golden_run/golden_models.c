@@ -17,9 +17,9 @@ static int64_t whole(trial *t, const char *key, int64_t otherwise)
 {
     return option(t, key) ? json_integer_value(option(t, key)) : otherwise;
 }
-static double share(trial *t, const char *key, double otherwise)
+static double share(trial *t, const char *key)
 {
-    return option(t, key) ? json_number_value(option(t, key)) : otherwise;
+    return option(t, key) ? json_number_value(option(t, key)) : .1;
 }
 static bool yes(trial *t, const char *key, bool otherwise)
 {
@@ -27,7 +27,7 @@ static bool yes(trial *t, const char *key, bool otherwise)
 }
 
 typedef struct {
-    int64_t B, Te, Td, outputs;
+    int64_t B, Te, Td;
     weft_lengths past, future;
     bool past_known, future_known, right, tft;
     weft_compat compat;
@@ -83,8 +83,8 @@ static weft_forecaster *encoder_decoder(trial *t, const shape *s)
     o.num_encoder_layers = (int)whole(t, "num_encoder_layers", 2),
     o.num_decoder_layers = (int)whole(t, "num_decoder_layers", 2);
     o.num_mlp_hidden = n, o.d_mlp_hidden = hidden ? widths : NULL, o.mlp_activation = activation_of(t),
-    o.mlp_dropout = (weft_real)share(t, "mlp_dropout", .1);
-    o.dropout = (weft_real)share(t, "dropout", .1), o.output_dim = whole(t, "output_dim", 1),
+    o.mlp_dropout = (weft_real)share(t, "mlp_dropout");
+    o.dropout = (weft_real)share(t, "dropout"), o.output_dim = whole(t, "output_dim", 1),
     o.compat = s->compat;
     return weft_encoder_decoder_lstm_new(t->m, "model", &o);
 }
@@ -97,7 +97,7 @@ static weft_forecaster *attention(trial *t, const shape *s)
     o.d_model = whole(t, "d_model", o.d_model), o.d_encoder = whole(t, "d_encoder", 0),
     o.d_decoder = whole(t, "d_decoder", 0);
     o.num_layers = (int)whole(t, "num_layers", 2), o.num_heads = (int)whole(t, "num_heads", 4),
-    o.dropout = (weft_real)share(t, "dropout", .1);
+    o.dropout = (weft_real)share(t, "dropout");
     o.no_gating = !yes(t, "use_gating", true), o.trainable_add = yes(t, "trainable_add", false),
     o.full_attention = !yes(t, "causal_attention", true);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
@@ -112,7 +112,7 @@ static weft_forecaster *transformer(trial *t, const shape *s)
     o.d_model = whole(t, "d_model", o.d_model), o.num_layers = (int)whole(t, "num_layers", 2),
     o.num_heads = (int)whole(t, "num_heads", 4);
     int blocks = (int)whole(t, "num_transformer_blocks", 2);
-    o.num_transformer_blocks = blocks ? blocks : WEFT_NONE, o.dropout = (weft_real)share(t, "dropout", .1);
+    o.num_transformer_blocks = blocks ? blocks : WEFT_NONE, o.dropout = (weft_real)share(t, "dropout");
     o.full_attention = !yes(t, "causal_attention", true),
     o.share_lstm_weights = yes(t, "share_lstm_weights", false);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
@@ -128,7 +128,7 @@ static weft_forecaster *tft(trial *t, const shape *s)
     o.num_static_features = whole(t, "num_static_features", 1), o.ctxt_seq_len = whole(t, "ctxt_seq_len", 0);
     o.d_model = whole(t, "d_model", o.d_model), o.d_hidden_continuous = whole(t, "d_hidden_continuous", 8),
     o.num_heads = (int)whole(t, "num_heads", 4);
-    o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout", .1);
+    o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout");
     o.full_attention = !yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7),
     o.compat = s->compat;
     o.variant = !strcmp(model, "tft") ? WEFT_TFT : !strcmp(model, "pf_tft") ? WEFT_PF_TFT : WEFT_XTFT;

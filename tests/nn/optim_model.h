@@ -37,14 +37,18 @@ UNUSED static double slope(int part, int64_t i, int step)
     return sin(1 + 1.7 * part + .9 * (double)i + 2.3 * step * step) * (step == 2 ? 30 : 1);
 }
 
+UNUSED static void set_gradient(weft_tensor *p, int part, int step)
+{
+    weft_real g[3000];
+    for (int64_t i = 0; i < weft_numel(p); i++)
+        g[i] = (weft_real)slope(part, i, step);
+    weft_assign_values(weft_grad(p), g, weft_numel(p));
+}
+
 UNUSED static void pull(const model *a, int step)
 {
-    for (int k = 0; k < PARTS; k++) {
-        weft_real g[MOST];
-        for (int64_t i = 0; i < a->n[k]; i++)
-            g[i] = (weft_real)slope(k, i, step);
-        weft_assign_values(weft_grad(a->p[k]), g, a->n[k]);
-    }
+    for (int k = 0; k < PARTS; k++)
+        set_gradient(a->p[k], k, step);
 }
 
 /* One optimiser of each kind. All move parameters without a gradient, by momentum or decay. */

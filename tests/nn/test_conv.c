@@ -133,9 +133,7 @@ TABLE_TEST(conv, plain_input_gives_the_rows_of_full_sequences)
     weft_module *m = weft_module_new(w, "m");
     dice_fill(rows, COUNT(rows), -1, 1);
     for (int k = 0; k < COUNT(kinds); k++) {
-        char name[8];
-        snprintf(name, sizeof name, "c%d", k);
-        weft_conv *c = weft_conv_new(m, name, &kinds[k]);
+        weft_conv *c = weft_conv_new(m, name_with("c", k), &kinds[k]);
         weft_tensor *plain = weft_conv_run(c, weft_reals(w, rows, WEFT_SHAPE(S, T, IN))),
                     *ragged_one = weft_conv_run(
                         c,
@@ -152,9 +150,7 @@ TABLE_TEST(conv, plain_input_gives_the_rows_of_full_sequences)
 TABLE_TEST(conv, empty_batches_have_gradients_of_zero)
 {
     for (int k = 0; k < COUNT(kinds); k++) {
-        char name[8];
-        snprintf(name, sizeof name, "m%d", k);
-        weft_module *m = weft_module_new(w, name);
+        weft_module *m = weft_module_new(w, name_with("m", k));
         weft_conv *c = weft_conv_new(m, "c", &kinds[k]);
         weft_tensor *x = weft_ragged(w, NULL, IN, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 0, 0 } });
         weft_backward(weft_sum_all(weft_conv_run(c, x)));

@@ -68,15 +68,6 @@ CPU_TEST(layers, padding_row_stays_zero)
 }
 
 /* ---- dropout ---- */
-static void close_twin(weft *w)                  /* while numbers of another context are still lent */
-{
-    heap *h = heap_of(w);
-    OK(w);
-    weft_close(w);
-    cr_assert(h->live == 0);
-    h->w = NULL;
-}
-
 TABLE_TEST(layers, dropout_depends_on_the_path)
 {
     weft_module *m = weft_module_new(w, "m");
@@ -107,7 +98,7 @@ TABLE_TEST(layers, dropout_depends_on_the_path)
     cr_assert(weft_dropout_run(none, x) == x);
     weft_set_training(w, false);
     cr_assert(weft_dropout_run(a, x) == x);
-    close_twin(twin);
+    CLEAN(twin);
 }
 
 /* ---- MLP ---- */
@@ -155,8 +146,8 @@ CPU_TEST(layers, mlp_drops_between_layers)
     weft_tensor *y = weft_tanh(weft_linear_run(first, weft_reals(twin, numbers(x), WEFT_SHAPE(4, 3))));
     same_bits("its steps", a,
               numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.2", false))), 8);
-    close_twin(twin);
     cr_assert(a[0] != b[0] && numbers(weft_mlp_run(one, x))[0] == numbers(weft_mlp_run(one, x))[0]);
     weft_set_training(w, false);
     same_bits("evaluation", numbers(weft_mlp_run(l, x)), numbers(weft_mlp_run(l, x)), 8);
+    CLEAN(twin);
 }

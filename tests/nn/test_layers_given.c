@@ -140,12 +140,12 @@ CPU_TEST(layers_given, incompatible_weights_are_not_tied)
 /* ---- dropout of rows ---- */
 enum { ROWS = 400, WIDE = 3 };
 typedef struct { weft *w; weft_module *m; weft_embedding *e; } dropping;
-static dropping dropping_in(weft *w, double p)
+static dropping dropping_in(weft *w)
 {
     weft_module *m = weft_module_new(w, "m");
     return (dropping){ w, m,
                        weft_embedding_new(m, "e", &(weft_embedding_opts){
-                                                      .rows = ROWS, .columns = WIDE, .row_dropout = p }) };
+                                                      .rows = ROWS, .columns = WIDE, .row_dropout = .25 }) };
 }
 
 /* factor[id]: 0 or 1 / (1 - p), of all ids in one call */
@@ -164,7 +164,7 @@ static void factors(const dropping *d, weft_real *factor)
 TABLE_TEST(layers_given, dropped_row_is_dropped_everywhere)
 {
     static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
-    dropping d = dropping_in(w, .25);
+    dropping d = dropping_in(w);
     weft_real factor[ROWS], again[ROWS];
     factors(&d, factor);
     int gone = 0;
@@ -197,7 +197,7 @@ CPU_TEST(layers_given, dropped_rows_depend_on_seed_and_path_only)
 {
     weft *same = open_on(WEFT_REF), *other = open_with((weft_opts){ .seed = 2 });
     weft_real of_w[ROWS], of_same[ROWS], of_other[ROWS];
-    dropping a = dropping_in(w, .25), b = dropping_in(same, .25), c = dropping_in(other, .25);
+    dropping a = dropping_in(w), b = dropping_in(same), c = dropping_in(other);
     weft_dropout(weft_full(same, 1, WEFT_SHAPE(9)), .5, "m.e", false);      /* disturbs nothing */
     factors(&a, of_w), factors(&b, of_same), factors(&c, of_other);
     same_bits("a twin", of_w, of_same, ROWS);

@@ -24,13 +24,6 @@ static net net_in(weft *w, const char *excluded)
         weft_muon_exclude(a.o, excluded);
     return a;
 }
-static void set_gradient(weft_tensor *p, int part, int step)
-{
-    weft_real g[ROWS * COLUMNS];
-    for (int64_t i = 0; i < weft_numel(p); i++)
-        g[i] = (weft_real)slope(part, i, step);
-    weft_assign_values(weft_grad(p), g, weft_numel(p));
-}
 static void steps(net *a, int from, int to)
 {
     for (int t = from; t < to; t++) {

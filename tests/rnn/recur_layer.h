@@ -78,20 +78,20 @@ UNUSED static void lay_out(layer *l)
     }
     l->tokens = l->start[l->steps];
 }
+UNUSED static bool has_c(weft__cell cell)     { return cell == WEFT__lstm || cell == WEFT__cifg; }
+UNUSED static bool has_apart(weft__cell cell) { return cell == WEFT__gru || cell == WEFT__mgu; }
 UNUSED static void fill(layer *l)
 {
     lay_out(l);
     static const int gates[] = { [WEFT__rnn_tanh] = 1, [WEFT__rnn_relu] = 1, [WEFT__gru] = 3,
                                  [WEFT__lstm] = 4,     [WEFT__cifg] = 3,     [WEFT__mgu] = 2 };
-    bool apart = l->cell == WEFT__gru || l->cell == WEFT__mgu,
-         two = l->cell == WEFT__lstm || l->cell == WEFT__cifg;
     l->G = l->H * gates[l->cell];
-    l->S = l->G + (apart ? l->H : 0);
+    l->S = l->G + (has_apart(l->cell) ? l->H : 0);
     if (!l->project)
         l->W = l->H;
     l->at_h0 = l->tokens * l->G;
     l->at_c0 = l->at_h0 + (l->states ? l->n * l->W : 0);
-    l->at_w  = l->at_c0 + (l->states && two ? l->n * l->H : 0);
+    l->at_w  = l->at_c0 + (l->states && has_c(l->cell) ? l->n * l->H : 0);
     l->at_hr = l->at_w + l->G * l->W;
     l->at_b  = l->at_hr + (l->project ? l->W * l->H : 0);
     l->inputs = l->at_b + (l->bias ? l->H : 0);
@@ -103,9 +103,6 @@ UNUSED static void fill(layer *l)
     for (int64_t i = 0; i < l->inputs; i++)
         l->x[i] = (double)(real)l->x[i];
 }
-
-UNUSED static bool has_c(weft__cell cell)     { return cell == WEFT__lstm || cell == WEFT__cifg; }
-UNUSED static bool has_apart(weft__cell cell) { return cell == WEFT__gru || cell == WEFT__mgu; }
 
 /* ---- a table's kernels on these inputs ---- */
 UNUSED static real *rounded(const double *from, int64_t n)

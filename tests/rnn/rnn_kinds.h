@@ -81,20 +81,9 @@ UNUSED static weft_rnn *layer_by_number(weft *w, int i, kind *k, weft_lengths *l
     return layer_of_kind(w, k);
 }
 
-UNUSED static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 UNUSED static weft_real *concat_numbers(weft_tensor *y)
 {
     return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT)));
-}
-
-/* Several sequences a row, 20 tokens wide. */
-UNUSED static weft_tensor *in_rows(weft_tensor *x)
-{
-    weft_lengths l = weft_lengths_of(x);
-    int32_t row[16], column[16];
-    int64_t rows;
-    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
-    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
 }
 
 /* sum of all results times fixed random numbers, so that gradients of elements differ */
@@ -165,15 +154,15 @@ UNUSED static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_t
         by[n++] = weft_parameter_at(m, i, NULL);
     return n;
 }
-/* Computes outputs, last states, and gradients of x, the first states and the weights. `laid` converts x;
- * NULL: unchanged. */
-UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l,
-                          weft_tensor *(*laid)(weft_tensor *), bag *b)
+/* Computes outputs, last states, and gradients of x, the first states and the weights. `given` is x in
+ * the layout of the run. */
+UNUSED static void all_by(const kind *k, weft_rnn *r, weft_tensor *x, weft_tensor *given, bag *b)
 {
-    weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
-    weft_state s = random_state(w, k, l->n);
+    weft *w = weft_context_of(x);
+    weft_tensor *by[INPUTS], *g[INPUTS];
+    weft_state s = random_state(w, k, weft_lengths_of(x).n);
     int n = inputs_of(x, s, weft_rnn_module(r), by), states = 1 + (s.h != NULL) + (s.c != NULL);
-    weft_rnn_out o = weft_rnn_run(r, laid ? laid(x) : x, s);
+    weft_rnn_out o = weft_rnn_run(r, given, s);
     b->n = 0;
     put(b, o.y), put(b, o.last.h);
     if (o.last.c)
@@ -185,5 +174,10 @@ UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_length
     }
     OK(w);
     weft_clear(w);
+}
+UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, int layout, bag *b)
+{
+    weft_tensor *x = random_ragged(w, 4, k->o.input, l);
+    all_by(k, r, x, laid_out(x, layout), b);
 }
 #endif

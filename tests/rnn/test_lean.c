@@ -13,12 +13,12 @@ static const char *run_both(weft *w, int i, int64_t rows)
     kind k;
     weft_lengths l;
     weft_rnn *r = layer_by_number(w, i, &k, &l);
-    weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
+    int layout = i % 3 == 1 ? WEFT_ROWS : WEFT_CONCAT;
     w->lean = false;
-    all_of(w, &k, r, &l, laid, &kept);
+    all_of(w, &k, r, &l, layout, &kept);
     w->lean = true;
     weft__test_segment_rows = rows;
-    all_of(w, &k, r, &l, laid, &lean);
+    all_of(w, &k, r, &l, layout, &lean);
     weft__test_segment_rows = 0;
     cr_assert(kept.n == lean.n && kept.weights == lean.weights);
     return cell_name[k.cell];
@@ -62,9 +62,9 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
     kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
     weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);
     w->lean = false;
-    all_of(w, &k, r, &l, NULL, &kept);
+    all_of(w, &k, r, &l, WEFT_CONCAT, &kept);
     w->lean = true;
-    all_of(w, &k, r, &l, NULL, &lean);
+    all_of(w, &k, r, &l, WEFT_CONCAT, &lean);
     same_by_segments(w, "long", lean.v, kept.v, kept.weights);
     for (int64_t i = kept.weights; i < kept.n; i++)               /* sums of many tokens */
         cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])),
@@ -81,8 +81,8 @@ Test(lean, threads_change_no_bit)
         weft_lengths l;
         weft__test_segment_rows = 30;
         weft_rnn *a = layer_by_number(one, i, &k, &l), *b = layer_by_number(two, i, &k, &l);
-        all_of(one, &k, a, &l, NULL, &kept);
-        all_of(two, &k, b, &l, NULL, &lean);
+        all_of(one, &k, a, &l, WEFT_CONCAT, &kept);
+        all_of(two, &k, b, &l, WEFT_CONCAT, &lean);
         same_bits(cell_name[k.cell], lean.v, kept.v, kept.n);
     }
     CLEAN(one);
@@ -139,7 +139,7 @@ TABLE_TEST(lean, second_backward_and_second_derivatives_match)
 }
 
 /* ---- memory ---- */
-typedef struct { weft_module *m; weft_rnn *r; weft_lengths l; bool train; } model;
+typedef struct { weft_rnn *r; weft_lengths l; bool train; } model;
 static void step(weft *w, void *user)
 {
     const model *m = user;
@@ -159,7 +159,7 @@ static model model_new(weft *w, const char *name, bool is_lean)
     const weft_rnn_opts o = {
         .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean
     };
-    return (model){ m, weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
+    return (model){ weft_lstm_new(m, "r", &o), { .n = 6, .len = lengths }, true };
 }
 static int64_t most_of(weft *w, model *m)
 {

@@ -69,8 +69,9 @@ TABLE_TEST(linear_rnn, matches_a_cell_with_its_equations)
         const kind k = { i == WEFT_QRNN ? LSTM : GRU,
                          { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
                          true };
-        all_of(w, &k, layer_of(w, i, 2, true, 1), &five, i % 2 ? in_rows : packed, &fast);
-        all_of(w, &k, weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cells[i], &k.o), &five, NULL, &slow);
+        all_of(w, &k, layer_of(w, i, 2, true, 1), &five, i % 2 ? WEFT_ROWS : WEFT_PACKED, &fast);
+        all_of(w, &k, weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cells[i], &k.o), &five, WEFT_CONCAT,
+               &slow);
         cr_assert(fast.n == slow.n && fast.n > 500);
         close_to(names[i], fast.v, slow.v, fast.n, TOL(1e-12, 1e-5));
     }
@@ -85,9 +86,10 @@ TABLE_TEST(linear_rnn, has_the_same_bits_in_every_layout)
                          { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
                          true };
         weft_rnn *r = layer_of(w, i, 2, true, 1);
-        all_of(w, &k, r, &five, NULL, &a);
-        for (int layout = 0; layout < 2; layout++) {
-            all_of(w, &k, r, &five, layout ? in_rows : packed, &b);
+        all_of(w, &k, r, &five, WEFT_CONCAT, &a);
+        FOR_LAYOUTS(layout)
+        {
+            all_of(w, &k, r, &five, layout, &b);
             cr_assert_eq(a.n, b.n);
             same_bits(names[i], b.v, a.v, a.n);
         }

@@ -136,14 +136,6 @@ TABLE_TEST(own_cell, known_cells_match_plain_loops)
 }
 
 /* ---- company, layouts, decoding, files ---- */
-static weft_tensor *as_concat(weft_tensor *x) { return weft_to_layout(x, WEFT_CONCAT); }
-/* several sequences per row: the column restarts with each */
-static weft_tensor *as_rows(weft_tensor *x)
-{
-    static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };
-    return weft_to_rows(x, &(weft_placement){ 3, 8, row, column });
-}
-
 TABLE_TEST(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
 {
     static const int32_t len[] = { 4, 0, 7, 1, 5 };
@@ -156,10 +148,10 @@ TABLE_TEST(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
         const weft_lengths l = { .n = 5, .len = len, .id = id };
         weft_set_training(w, false);
-        all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
-        cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat",
+        all_of(w, &k, r, &l, WEFT_CONCAT, &a), all_of(w, &k, r, &l, WEFT_PACKED, &b);
+        cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s packed",
                   cells[i].cell->name);
-        all_of(w, &k, r, &l, as_rows, &b);
+        all_of(w, &k, r, &l, WEFT_ROWS, &b);
         close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
         weft_set_training(w, true); /* noise goes by id and position */
         weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y),

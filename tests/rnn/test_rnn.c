@@ -9,9 +9,9 @@ static void agree(weft *w, const kind *k, const weft_lengths *l)
 {
     char text[200];
     weft_rnn *r = layer_of_kind(w, k);
-    all_of(w, k, r, l, NULL, &fused);
+    all_of(w, k, r, l, WEFT_CONCAT, &fused);
     weft_rnn_set_composed(r, true);
-    all_of(w, k, r, l, NULL, &composed);
+    all_of(w, k, r, l, WEFT_CONCAT, &composed);
     snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences",
              weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional ? "two" : "one",
              k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input,
@@ -70,15 +70,13 @@ static void check_second_derivatives(weft *w, const kind *k)
     weft_clear(w);
 }
 
-Test(rnn, second_gradients_match_central_differences)
+REF_TEST(rnn, second_gradients_match_central_differences)
 {
-    weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
         kind k = { cell, { .input = 1, .hidden = 2, .layers = 1, .bidirectional = cell % 2 }, true };
         if (!has_corner(cell))
             check_second_derivatives(w, &k);
     }
-    CLEAN(w);
 }
 
 /* Only some gradients are requested, or only some results have one. The buffers of the others stay untouched,
@@ -120,21 +118,16 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
                        result *out)
 {
     static weft_real x[SEQUENCES * LONGEST * FEATURES];
-    int32_t len[SEQUENCES], row[SEQUENCES], column[SEQUENCES];
-    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional), rows;
+    int32_t len[SEQUENCES];
+    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional);
     for (int i = 0; i < n; i++) {
         len[i] = own_len[chosen[i]];
         memcpy(x + N * FEATURES, own_x[chosen[i]], (size_t)len[i] * sizeof *x * FEATURES);
         N += len[i];
     }
     weft_lengths l = { .n = n, .len = len };
-    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
-    if (layout == WEFT_ROWS) {
-        cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
-        in = weft_to_rows(in, &(weft_placement){ rows, 9, row, column });
-    } else
-        in = weft_to_layout(in, layout);
-    weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
+    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l);
+    weft_rnn_out o = weft_rnn_run(r, laid_out(given, layout), WEFT_ZERO_STATE);
     cr_assert_eq(weft_layout_of(o.y), layout);
     weft_gradients(weft_sum_all(weft_square(o.y)), &given, 1, &dx);
     OK(w);

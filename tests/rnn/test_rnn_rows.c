@@ -9,14 +9,13 @@ static const int32_t len[N] = { 4, 0, 2, 5, 1, 3 }, row[N] = { 2, 0, 2, 0, 2, 3 
 static const weft_lengths lengths = { .n = N, .len = len };
 static const weft_placement placement = { ROWS, WIDTH, row, column };
 
-static weft_tensor *in_places(weft_tensor *x) { return weft_to_rows(x, &placement); }
-
 /* The gradient of the squares of dx by a weight. */
 static weft_real *second_derivative(weft *w, const kind *k, weft_rnn *r, bool rows)
 {
     weft_tensor *x = random_ragged(w, 4, FEATURES, &lengths), *dx, *second;
     weft_tensor *weight = weft_find_parameter(weft_rnn_module(r), "weight_hh_l0");
-    weft_rnn_out o = weft_rnn_run(r, (rows ? in_places : packed)(x), random_state(w, k, N));
+    weft_tensor *given = rows ? weft_to_rows(x, &placement) : weft_to_layout(x, WEFT_PACKED);
+    weft_rnn_out o = weft_rnn_run(r, given, random_state(w, k, N));
     weft_gradients_recorded(loss_of(o), &x, 1, &dx);
     weft_gradients(weft_sum_all(weft_square(weft_plain(dx))), &weight, 1, &second);
     OK(w);
@@ -29,7 +28,9 @@ static void rows_are_packed(weft *w, const kind *k, weft_rnn *r)
     static bag a, b;
     int64_t h = stacked(k) * N * width_of(k), c = has_c(k) ? stacked(k) * N * k->o.hidden : 0,
             y = TOKENS * width_of(k) * (1 + k->o.bidirectional), results = y + h + c;
-    all_of(w, k, r, &lengths, packed, &a), all_of(w, k, r, &lengths, in_places, &b);
+    all_of(w, k, r, &lengths, WEFT_PACKED, &a);
+    weft_tensor *x = random_ragged(w, 4, FEATURES, &lengths);
+    all_by(k, r, x, weft_to_rows(x, &placement), &b);
     cr_assert_eq(a.n, b.n);
     same_in_company(cell_name[k->cell], b.v, a.v, results);
     close_to(cell_name[k->cell], b.v + results, a.v + results, a.n - results, TOL(1e-12, 2e-5));

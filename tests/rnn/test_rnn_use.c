@@ -94,11 +94,11 @@ TABLE_TEST(rnn_use, forget_bias_is_the_sum_of_both_biases)
 }
 
 /* ---- dropout between layers ---- */
-static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
+static weft_real *with_dropout(weft *w, weft_layout layout, bool training)
 {
     static const int32_t len[] = { 3, 5, 1 };
     weft_rnn *r =
-        weft_gru_new(weft_module_new(w, name), "r",
+        weft_gru_new(weft_module_new(w, "m"), "r",
                      &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
     weft_set_training(w, training);
     return concat_numbers(
@@ -112,9 +112,9 @@ static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b,
 Test(rnn_use, dropout_is_a_function_of_seed_and_path)
 {
     weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
-    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true),
-              *in_b = with_dropout(b, WEFT_CONCAT, "m", true),
-              *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
+    weft_real *in_a = with_dropout(a, WEFT_PACKED, true),
+              *in_b = with_dropout(b, WEFT_CONCAT, true),
+              *in_c = with_dropout(c, WEFT_CONCAT, false);
     cr_assert(equal(in_a, in_b), "the layout changed the mask");
     cr_assert(!equal(in_a, in_c), "no dropout in training");
     CLEAN(a), CLEAN(b), CLEAN(c);
@@ -148,13 +148,6 @@ enum { ENDS = 5, TOKENS = 14, F = 2, H = 3 };
 static const int32_t end_len[ENDS] = { 3, 0, 6, 1, 4 };
 static const weft_lengths of_ends = { .n = ENDS, .len = end_len };
 
-static weft_tensor *in_end_layout(weft_tensor *x, int layout)
-{
-    static const int32_t row[ENDS] = { 0, 0, 1, 0, 2 }, column[ENDS] = { 0, 3, 0, 3, 1 };
-    static const weft_placement place = { 3, 6, row, column };
-    return layout == 0 ? x : layout == 1 ? weft_to_layout(x, WEFT_PACKED) : weft_to_rows(x, &place);
-}
-
 /* y: rows of the outputs, sequence by sequence; an empty sequence has its first state, here 0 */
 static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
 {
@@ -168,11 +161,11 @@ static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
 TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
 {
     for (int c = 0; c < CELLS * 2 * 2 * 3; c++) {
-        int cell = c % CELLS, layout = c / CELLS / 4;
+        int cell = c % CELLS, layout = WEFT_PACKED + c / CELLS / 4;
         bool both = c / CELLS % 2, several = c / CELLS / 2 % 2;
         kind k = { cell, { .input = F, .hidden = H, .layers = 1 + several, .bidirectional = both }, 0 };
         weft_rnn *r = layer_of_kind(w, &k);
-        weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout);
+        weft_tensor *x = laid_out(random_ragged(w, 4, F, &of_ends), layout);
         weft_rnn_out o = weft_rnn_run(r, x, WEFT_ZERO_STATE);
         weft_tensor *got = weft_final_state(r, o.last);
         int width = (int)weft_size(o.y, 1);
@@ -295,23 +288,23 @@ static const kind trained = { LSTM, { .input = F, .hidden = H, .layers = 2, .bid
 static int layout_of_step;
 static void one_step(weft *w, void *layer)
 {
-    weft_tensor *x = in_end_layout(random_ragged(w, 4, F, &of_ends), layout_of_step);
+    weft_tensor *x = laid_out(random_ragged(w, 4, F, &of_ends), layout_of_step);
     weft_backward(loss_of(weft_rnn_run(layer, x, random_state(w, &trained, ENDS))));
     weft_zero_grad(weft_rnn_module(layer));
 }
 
 TABLE_TEST(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    for (layout_of_step = 0; layout_of_step < 3; layout_of_step++)
+    for (layout_of_step = WEFT_PACKED; layout_of_step <= WEFT_ROWS; layout_of_step++)
         is_steady(w, one_step, layer_of_kind(w, &trained));
 }
 
 CPU_TEST(rnn_use, survives_failure_of_each_allocation)
 {
-    for (layout_of_step = 0; layout_of_step < 3; layout_of_step++) {
+    for (layout_of_step = WEFT_PACKED; layout_of_step <= WEFT_ROWS; layout_of_step++) {
         weft_rnn *r = layer_of_kind(w, &trained);
-        int failed = failures_of(w, layout_of_step == 2 ? 4000 : rounds(40, 4000), one_step, r);
-        cr_assert(failed > (layout_of_step == 2 ? 50 : 10), "%d", failed);
+        int failed = failures_of(w, layout_of_step == WEFT_ROWS ? 4000 : rounds(40, 4000), one_step, r);
+        cr_assert(failed > (layout_of_step == WEFT_ROWS ? 50 : 10), "%d", failed);
         one_step(w, r);
     }
 }

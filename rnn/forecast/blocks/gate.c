@@ -12,12 +12,10 @@ struct weft__glu_layer {
 
 weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, double dropout)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__glu_layer *g = weft__layer(m, sizeof *g);
+    weft__glu_layer *g = weft__layer_new(parent, name, sizeof *g);
     if (!g)
         return NULL;
-    g->m = m;
-    g->fc1 = weft__linear_new(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    g->fc1 = weft__linear_new(g->m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
     g->dropout = dropout;
     return g;
 }
@@ -39,14 +37,12 @@ struct weft__add_norm {
 
 weft__add_norm *weft__add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__add_norm *a = weft__layer(m, sizeof *a);
+    weft__add_norm *a = weft__layer_new(parent, name, sizeof *a);
     if (!a)
         return NULL;
-    a->m = m;
-    a->norm = weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = width });
+    a->norm = weft_layer_norm_new(a->m, "norm", &(weft_layer_norm_opts){ .width = width });
     if (trainable_add)
-        a->mask = weft_parameter(m, "mask", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+        a->mask = weft_parameter(a->m, "mask", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return a;
 }
 
@@ -74,13 +70,11 @@ struct weft__gate_add_norm {
 weft__gate_add_norm *weft__gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
                                              double dropout, bool trainable_add)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__gate_add_norm *g = weft__layer(m, sizeof *g);
+    weft__gate_add_norm *g = weft__layer_new(parent, name, sizeof *g);
     if (!g)
         return NULL;
-    g->m = m;
-    g->glu = weft__glu_new(m, "glu", in, out, dropout);
-    g->add_norm = weft__add_norm_new(m, "add_norm", out, trainable_add);
+    g->glu = weft__glu_new(g->m, "glu", in, out, dropout);
+    g->add_norm = weft__add_norm_new(g->m, "add_norm", out, trainable_add);
     return g;
 }
 

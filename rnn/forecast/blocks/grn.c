@@ -37,24 +37,22 @@ static void skip_new(weft__grn *g, const weft__grn_opts *o)
 
 weft__grn *weft__grn_new(weft_module *parent, const char *name, const weft__grn_opts *o)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__grn *g = weft__layer(m, sizeof *g);
+    weft__grn *g = weft__layer_new(parent, name, sizeof *g);
     if (!g)
         return NULL;
     int64_t hidden = o->hidden ? o->hidden : o->in;
-    g->m = m;
     g->dropout = o->dropout;
     g->out = o->out;
-    g->fc1 = weft__linear_new(m, "fc1", o->in, hidden, normal_of(o->in));
+    g->fc1 = weft__linear_new(g->m, "fc1", o->in, hidden, normal_of(o->in));
     if (o->context)
         g->fc3 =
-            weft__linear_unbiased_new(m, "fc3", o->context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
-    g->fc2 = weft__linear_new(m, "fc2", hidden, o->out, normal_of(hidden));
-    g->glu1 = weft__glu_new(m, "glu1", o->out, o->out, o->dropout);
-    if (weft_ok(m->w))
-        weft_initialise(weft_find_parameter(m, "glu1.fc1.weight"), normal_of(o->out));
+            weft__linear_unbiased_new(g->m, "fc3", o->context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    g->fc2 = weft__linear_new(g->m, "fc2", hidden, o->out, normal_of(hidden));
+    g->glu1 = weft__glu_new(g->m, "glu1", o->out, o->out, o->dropout);
+    if (weft_ok(g->m->w))
+        weft_initialise(weft_find_parameter(g->m, "glu1.fc1.weight"), normal_of(o->out));
     skip_new(g, o);
-    g->norm = weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = o->out });
+    g->norm = weft_layer_norm_new(g->m, "norm", &(weft_layer_norm_opts){ .width = o->out });
     return g;
 }
 
@@ -114,12 +112,11 @@ struct weft__grouped_grn {
 weft__grouped_grn *weft__grouped_grn_new(weft_module *parent, const char *name, int64_t groups, int64_t in,
                                          int64_t out, double dropout)
 {
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__grouped_grn *g = weft__layer(m, sizeof *g);
-    weft_tensor **all = weft__layer(m, (size_t)(PARAMETERS * groups) * sizeof *all);
-    if (!g || !all)
+    weft__grouped_grn *g = weft__layer_new(parent, name, sizeof *g);
+    weft_tensor **all = g ? weft__layer(g->m, (size_t)(PARAMETERS * groups) * sizeof *all) : NULL;
+    if (!all)
         return NULL;
-    *g = (weft__grouped_grn){ .m = m, .groups = groups, .in = in, .out = out, .dropout = dropout };
+    *g = (weft__grouped_grn){ .m = g->m, .groups = groups, .in = in, .out = out, .dropout = dropout };
     for (int p = 0; p < PARAMETERS; p++)
         g->of[p] = all + p * groups;
     return g;

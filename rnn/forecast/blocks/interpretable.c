@@ -44,16 +44,15 @@ weft__interpretable *weft__interpretable_new(weft_module *parent, const char *na
             w, WEFT_EARG,
             "interpretable_attention: d_model %lld, %d heads; expected 1 .. %d heads, and at most d_model",
             (long long)d_model, heads, MOST_HEADS);
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__interpretable *a = weft__layer(m, sizeof *a);
+    weft__interpretable *a = weft__layer_new(parent, name, sizeof *a);
     if (!a)
         return NULL;
-    *a = (weft__interpretable){ .m = m, .width = d_model, .dk = d_model / heads, .heads = heads,
+    *a = (weft__interpretable){ .m = a->m, .width = d_model, .dk = d_model / heads, .heads = heads,
                                 .dropout = dropout };
     a->query = heads_new(a, "query_layers");
     a->key = heads_new(a, "key_layers");
-    a->value = weft__linear_new(m, "value_layer", a->width, a->dk, xavier);
-    a->output = weft__linear_new(m, "output_layer", a->dk, a->width, xavier);
+    a->value = weft__linear_new(a->m, "value_layer", a->width, a->dk, xavier);
+    a->output = weft__linear_new(a->m, "output_layer", a->dk, a->width, xavier);
     return a;
 }
 

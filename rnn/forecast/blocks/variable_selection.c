@@ -51,11 +51,9 @@ weft__selection *weft__selection_new(weft_module *parent, const char *name, cons
     if (w && o->features > MOST_FEATURES)
         weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features; expected 1 .. %d",
                    (long long)o->features, MOST_FEATURES);
-    weft_module *m = weft_submodule_new(parent, name);
-    weft__selection *v = weft__layer(m, sizeof *v);
+    weft__selection *v = weft__layer_new(parent, name, sizeof *v);
     if (!v)
         return NULL;
-    v->m = m;
     v->o = *o;
     features_new(v);
     return v;

@@ -68,12 +68,9 @@ static bool take_columns(weft_features *x, const weft_features_opts *o)
 static void take_masked(weft_features *x, const char *const *masked)
 {
     for (int64_t i = 0; masked && masked[i]; i++) {
-        weft__column *c = NULL;
-        for (int64_t k = 0; k < x->columns - x->fixed; k++)
-            if (!strcmp(x->column[k].name, masked[i]))
-                c = &x->column[k];
-        if (c)
-            c->masked = true;
+        const weft__column *c = weft__features_find(x, masked[i]);
+        if (c && !weft__features_is_fixed(x, c))
+            x->column[c - x->column].masked = true;
         else if (x->time && !strcmp(x->time, masked[i]))
             x->time_masked = true;
         else

@@ -137,10 +137,7 @@ void weft_frame_free(weft_frame *f)
         return;
     for (int64_t s = 0; f->id && s < f->n; s++)
         free(f->id[s]);
-    for (int64_t c = 0; c < f->columns; c++) {
-        free(f->name[c]);
-        free(f->column[c]);
-    }
+    weft__drop_columns(f, 0);
     free(f->start);
     free(f->id);
     free(f->name);

@@ -144,15 +144,21 @@ static bool are_equal(double low, double high, double size)
     return !(high - low > 32 * DBL_EPSILON * fmax(size, fmax(fabs(low), fabs(high))));
 }
 
+static void fit_extremes(double *fitted, int64_t n, const double *y)
+{
+    fitted[0] = fitted[1] = y[0];
+    for (int64_t i = 1; i < n; i++) {
+        fitted[0] = fmin(fitted[0], y[i]);
+        fitted[1] = fmax(fitted[1], y[i]);
+    }
+}
+
 static void centre_on(const basis *b, int64_t n, const double *x)
 {
-    double low = x[0], high = x[0];
-    for (int64_t i = 1; i < n; i++) {
-        low = fmin(low, x[i]);
-        high = fmax(high, x[i]);
-    }
-    *b->centre = low + (high - low) / 2;
-    *b->half = are_equal(low, high, 0) ? 1 : (high - low) / 2;
+    double ends[2];
+    fit_extremes(ends, n, x);
+    *b->centre = ends[0] + (ends[1] - ends[0]) / 2;
+    *b->half = are_equal(ends[0], ends[1], 0) ? 1 : (ends[1] - ends[0]) / 2;
 }
 
 /* Computes the next polynomial of the basis from p and the previous one, q. Returns |p|^2 on the data. */
@@ -230,15 +236,6 @@ static double piecewise(const weft_transform *t, double x)
 }
 
 /* ---- scalers ---- */
-static void fit_extremes(double *fitted, int64_t n, const double *y)
-{
-    fitted[0] = fitted[1] = y[0];
-    for (int64_t i = 1; i < n; i++) {
-        fitted[0] = fmin(fitted[0], y[i]);
-        fitted[1] = fmax(fitted[1], y[i]);
-    }
-}
-
 /* Sets the range of a column that is constant except for rounding to 0. */
 static void fit_range(double *fitted, int64_t n, const double *y, double size)
 {
@@ -271,23 +268,18 @@ const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, c
     double both[2];
     if (weft__step_numbers(t) && n < 1)
         return "there are no rows; expected one or more to fit it";
-    switch (t->kind) {
-    case WEFT_STANDARD_SCALER:
+    if (t->kind == WEFT_POLYNOMIAL)
+        return fit_polynomial(t, fitted, n, y, x, spare);
+    if (t->kind == WEFT_STANDARD_SCALER)
         fit_standard(fitted, n, y, size);
-        return NULL;
-    case WEFT_MIN_MAX_SCALER:
+    else if (t->kind == WEFT_MIN_MAX_SCALER)
         fit_range(fitted, n, y, size);
-        return NULL;
-    case WEFT_MAX_SCALER:
+    else if (t->kind == WEFT_MAX_SCALER) {
         fit_extremes(both, n, y);
         fitted[0] = fmax(fabs(both[0]), fabs(both[1]));
         fitted[0] = fitted[0] > 32 * DBL_EPSILON * size ? fitted[0] : 0;
-        return NULL;
-    case WEFT_POLYNOMIAL:
-        return fit_polynomial(t, fitted, n, y, x, spare);
-    default:
-        return NULL;
     }
+    return NULL;
 }
 
 /* ---- one value ---- */
