@@ -43,10 +43,14 @@ typedef struct {
 static bool make(planned *t, const int32_t *len, int64_t n)
 {
     double start = seconds_now();
-    if (is_foreign(t->text) && !plan_foreign(t, len, n))
-        return false;
-    if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
-                        weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
+    const weft_planner *named;
+    if (is_foreign(t->text)) {
+        if (!plan_foreign(t, len, n))
+            return false;
+    } else if (weft_plan_parse(t->text, &named, &t->opts, &t->memory) == WEFT_OK &&
+               weft_plan_make(named, len, n, &t->opts, &t->plan) == WEFT_OK)
+        t->planner = *named;
+    else
         return say_failure("plan: %s", weft_plan_message());
     t->ms = 1e3 * (seconds_now() - start);
     return true;
@@ -88,16 +92,9 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
             --*count;
         }
     }
-    int by_planners = *count;
     ok = ok && (!a->from || read_plans(a->from, len, n, all, count));
-    for (int i = 0; i < *count && ok; i++) {
-        planned *t = *all + i;
-        if (!t->planner || t->own.name || i >= by_planners) {
-            t->planner = &t->own; /* the array has moved */
-            t->own.name = t->text;
-        }
-        ok = measure(t, len, n);
-    }
+    for (int i = 0; i < *count && ok; i++)
+        ok = measure(*all + i, len, n);
     return ok;
 }
 

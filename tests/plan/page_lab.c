@@ -24,14 +24,6 @@ static void learn(lab_plan *l, int k)
     l->bias = k ? .01 * k : 0, l->noise = 3.5 - k;
 }
 
-static bool make(planned *t, const char *text, const int32_t *len, int64_t n)
-{
-    *t = (planned){ .text = text };
-    return weft_plan_parse(text, &t->planner, &t->opts, &t->memory) == WEFT_OK &&
-           weft_plan_make(t->planner, len, n, &t->opts, &t->plan) == WEFT_OK &&
-           weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) == WEFT_OK;
-}
-
 static bool write_lab(const int32_t *len, int64_t n)
 {
     static const char *const texts[PLANS] = { "random:count=4", "best_fit:capacity=80,rows=2" };
@@ -49,7 +41,8 @@ static bool write_lab(const int32_t *len, int64_t n)
     lab_plan plan[PLANS];
     bool good = true;
     for (int k = 0; k < PLANS && good; k++) {
-        good = make(t + k, texts[k], len, n) && lab_begin_plan(plan + k, t + k, len, n, 3);
+        t[k] = (planned){ .text = texts[k] };
+        good = make_planned(t + k, len, n) && lab_begin_plan(plan + k, t + k, len, n, 3);
         learn(plan + k, k);
     }
     const lab measured = { "a corpus & its \"name\" <b>\xC3\xA9\xFF\x01", n, len, plan, PLANS,

@@ -39,14 +39,14 @@ static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
 {
     const lab_run *r = u->lab;
     const planned *t = r->made + u->planner;
-    *own = t->planner == weft_planner_named(t->planner->name);
+    *own = t->planner.plan;
     *out = t->plan;
     if (!*own)
         return true;
     weft_plan_opts o = resize(r, t, u->update);
     o.seed = (uint64_t)u->seed + 1;
     o.epoch = epoch;
-    if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
+    if (weft_plan_make(&t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
         return true;
     lab_end_progress();
     say_error(FAILED, "lab: %s: %s", t->text, weft_plan_message());

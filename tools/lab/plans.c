@@ -82,10 +82,8 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
     *all = *read;
     read->memory = NULL;
     read->plan = (weft_plan){ 0 };
-    *few = (planned){ .text = all->text, .opts = all->opts, .own = all->own };
-    all->planner = &all->own;
-    few->planner = &few->own;
-    all->own.name = few->own.name = r->asked.planner[i] = (char *)all->text;
+    *few = (planned){ .text = all->text, .opts = all->opts, .planner = all->planner };
+    r->asked.planner[i] = (char *)all->text;
     r->asked.planners++;
     return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==
                 WEFT_OK &&

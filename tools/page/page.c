@@ -171,7 +171,7 @@ static void put_sources(page *p)
 {
     put(p, "<p>Please cite the version of weft, and the source of each planner:</p>\n<ul>\n");
     for (int i = 0; i < p->lab->plans; i++) {
-        const char *source = p->lab->plan[i].made->planner->source;
+        const char *source = p->lab->plan[i].made->planner.source;
         if (!source || !strcmp(source, "-"))
             continue;
         put(p, "<li>");

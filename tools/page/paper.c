@@ -174,10 +174,10 @@ static void put_end(page *p, const char *record_path)
     put_item(p, "weft ", p->lab->version);
     for (int i = 0; i < p->lab->plans; i++) {
         const planned *made = p->lab->plan[i].made;
-        if (made->planner->source && strcmp(made->planner->source, "-")) {
+        if (made->planner.source && strcmp(made->planner.source, "-")) {
             char name[80];
-            snprintf(name, sizeof name, "%.40s: ", made->planner->name);
-            put_item(p, name, made->planner->source);
+            snprintf(name, sizeof name, "%.40s: ", made->planner.name);
+            put_item(p, name, made->planner.source);
         }
     }
 }

@@ -70,8 +70,7 @@ static void put_own_planners(page *p)
 {
     int own = 0;
     for (int i = 0; i < p->lab->plans; i++) {
-        const planned *t = p->lab->plan[i].made;
-        if (t->planner == weft_planner_named(t->planner->name))
+        if (p->lab->plan[i].made->planner.plan)
             continue;
         put(p, own++ ? ", " : "<p>Hard instances are given to built-in planners only, so not to ");
         put_plan(p, i);

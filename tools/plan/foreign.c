@@ -213,8 +213,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
     if (e.came != WHOLE)
         return say_ending(text, &e, t->seconds), false;
-    t->own = (weft_planner){ .name = text, .promises = h.promises };
-    t->planner = &t->own;
+    t->planner = (weft_planner){ .name = text, .promises = h.promises };
     t->opts.capacity = h.capacity;
     h.message[sizeof h.message - 1] = 0;
     return judge(text, &h, t, len, n);

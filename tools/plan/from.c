@@ -223,8 +223,8 @@ static bool read_plan(reading *r, json_t *object)
         !read_shape(r, object))
         return false;
     to->plan.align = (int32_t)to->opts.align;
-    to->own = (weft_planner){ .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
-    return weft_plan_check(&to->plan, r->len, r->n, to->own.promises) == WEFT_OK ||
+    to->planner = (weft_planner){ .name = to->text, .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
+    return weft_plan_check(&to->plan, r->len, r->n, to->planner.promises) == WEFT_OK ||
            refuse(r, weft_plan_message());
 }
 

@@ -210,7 +210,7 @@ static void print_batches(const planned *t, const int32_t *len)
         for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++) {
             const weft_segment *s = p->segment + i;
             fputs(i > p->batch[b].first ? ", " : "", stdout);
-            if (t->planner->promises & WEFT_PLAN_WHOLE ||
+            if (t->planner.promises & WEFT_PLAN_WHOLE ||
                 (!s->offset && s->length == len[s->sequence] && !s->length))
                 printf("%lld", (long long)s->sequence);
             else

@@ -6,10 +6,7 @@
 
 enum { EPOCHS = 5 };
 
-/* Returns whether the planner is the library's, so that other epochs can be planned. */
-static bool is_ours(const planned *t) { return t->planner == weft_planner_named(t->planner->name); }
-
-static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner->name, "random"); }
+static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner.name, "random"); }
 
 /* Counts the meetings over `epochs` epochs from the options' epoch on. A plan without random draws is the
  * same in each. */
@@ -24,7 +21,7 @@ static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epoch
         o.epoch += made;
         plan[made] = t->plan;
         if (made && draws(t))
-            ok = weft_plan_make(t->planner, len, n, &o, plan + made) == WEFT_OK;
+            ok = weft_plan_make(&t->planner, len, n, &o, plan + made) == WEFT_OK;
     }
     ok = ok && weft_plan_count_meetings(plan, epochs, &l->meetings) == WEFT_OK;
     for (int e = 1; e < made && draws(t); e++)
@@ -44,7 +41,7 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
                      .bias = LAB_NONE,
                      .noise = LAB_NONE };
     epochs = epochs < EPOCHS ? epochs : EPOCHS;
-    return !is_ours(t) || epochs < 1 || count_meetings(l, len, n, epochs);
+    return !t->planner.plan || epochs < 1 || count_meetings(l, len, n, epochs);
 }
 
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
