@@ -167,11 +167,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
     s = s == WEFT_OK ? check_options(planner, &o) : s;
     if (s != WEFT_OK)
         return s;
-    out->sequences = n;
-    for (int64_t i = 0; i < n; i++) {
-        out->tokens += len[i];
-        out->not_empty += len[i] > 0;
-    }
+    weft__plan_set_counts(out, len, n);
     s = run(planner, len, n, &o, out);
     if (s == WEFT_OK) {
         out->empty = weft__plan_without_segment(out, len, n);

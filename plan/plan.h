@@ -90,6 +90,8 @@ int64_t weft__plan_most_rows(const weft_plan *);
 /* Counts into steps[k], k = 0 .. most, the steps at which k rows have a token. Errors: WEFT_EFORMAT if more
  * than `most` rows have one. */
 weft_status weft__plan_live(const weft_plan *, int64_t *steps, int64_t most, const char *function);
+/* Sets sequences, tokens, not_empty and empty of a plan without segments. */
+void weft__plan_set_counts(weft_plan *, const int32_t *len, int64_t n);
 /* Counts the sequences of length 0 without a segment. */
 int64_t weft__plan_without_segment(const weft_plan *, const int32_t *len, int64_t n);
 /* Plans by differencing, for the planner balance. cost [n]: of each sequence, above 0 if it has a token. */

@@ -55,12 +55,8 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
 {
     int64_t most = weft__plan_most_segments(all);
     int32_t *renamed = get_memory(2 * most, sizeof *renamed);
-    *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
-    for (int64_t i = 0; i < d->n; i++) {
-        few->tokens += d->len[i];
-        few->empty += !d->len[i];
-        few->not_empty += d->len[i] > 0;
-    }
+    *few = (weft_plan){ .in_rows = all->in_rows };
+    weft__plan_set_counts(few, d->len, d->n);
     few->dropped = few->tokens;
     int32_t *carried = renamed + most;
     weft_status s = WEFT_OK;

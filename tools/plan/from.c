@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 
@@ -177,12 +178,7 @@ static bool read_shape(reading *r, const json_t *object)
     if (r->columns && (!rows || !json_is_array(r->columns)))
         return refuse(r, "expected \"columns\" to be a list, next to \"rows\"");
     p->in_rows = r->in_rows = rows != NULL;
-    for (int64_t i = 0; i < r->n; i++) {
-        p->tokens += r->len[i];
-        p->empty += !r->len[i];
-        p->not_empty += r->len[i] > 0;
-    }
-    p->sequences = r->n;
+    weft__plan_set_counts(p, r->len, r->n);
     if (!(rows ? read_rows(r, rows, each, width) : read_batches(r, batches, each, width)))
         return false;
     if ((json_is_array(each) && (int64_t)json_array_size(each) != p->batches) ||
