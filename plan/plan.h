@@ -14,6 +14,10 @@ typedef struct weft__plan_scope weft__plan_scope;
 weft__plan_scope *weft__plan_scope_open(void);
 void weft__plan_scope_close(weft__plan_scope *);
 
+/* Makes *list, a pointer to an array of *room elements, hold `needed` of them; the array at least doubles.
+ * Returns false, with a message, if memory is short. */
+bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes);
+
 /* ---- orders ---- */
 /* Returns how many of n ascending numbers are at most `value`. */
 int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value);
