@@ -133,17 +133,6 @@ weft_status weft__plan_end_whole(weft_plan *p)
     return weft_plan_end_batch(p, rows, width);
 }
 
-weft_status weft__plan_cut(weft_plan *p, const int32_t *len, const int32_t *order, int64_t n, int64_t count)
-{
-    weft_status s = WEFT_OK;
-    for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
-        s = weft__plan_add_whole(p, len, order[i]);
-        if (s == WEFT_OK && (i == n - 1 || (i + 1) % count == 0))
-            s = weft__plan_end_whole(p);
-    }
-    return s;
-}
-
 /* Shuffles the batches with their segments. The plan must not carry states. */
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
 {

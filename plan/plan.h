@@ -52,8 +52,6 @@ int64_t weft__plan_open(const weft_plan *);      /* segments of the unfinished b
 weft_status weft__plan_add_whole(weft_plan *, const int32_t *len, int64_t sequence);
 /* Ends a batch whose segments are one row each, as wide as the longest. */
 weft_status weft__plan_end_whole(weft_plan *);
-/* Cuts an order into batches of `count` sequences. */
-weft_status weft__plan_cut(weft_plan *, const int32_t *len, const int32_t *order, int64_t n, int64_t count);
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
 
 /* Makes rows of that width, and batches of `rows` of them as the options say. order [n]: the sequences in the
