@@ -172,11 +172,10 @@ static bool choose_experiments(void *to, const char *names)
         while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, p, n)))
             i++;
         if (i == EXPERIMENTS)
-            return usage_error(&subcommand_lab,
-                               "--only: found \"%.*s\"; expected layouts, contamination, adversaries, cost, "
-                               "times, learning or gradients",
-                               n < 40 ? (int)n : 40, p),
-                   false;
+            return usage_failure(&subcommand_lab,
+                                 "--only: found \"%.*s\"; expected layouts, contamination, adversaries, "
+                                 "cost, times, learning or gradients",
+                                 n < 40 ? (int)n : 40, p);
         a->leave_out &= ~(1u << i);
         if (!*(p += n))
             return true;
@@ -221,9 +220,8 @@ static bool add(void *to, const char *planner, bool padded)
 {
     lab_asked *a = to;
     if (a->planners == MOST_PLANNERS)
-        return usage_error(&subcommand_lab, "--planner: found more than %d; expected at most that many",
-                           MOST_PLANNERS),
-               false;
+        return usage_failure(&subcommand_lab, "--planner: found more than %d; expected at most that many",
+                             MOST_PLANNERS);
     a->padded[a->planners] = padded;
     a->planner[a->planners++] = (char *)planner;
     return true;
@@ -268,7 +266,7 @@ static bool is_complete(const lab_asked *a)
     bool plans = a->planners || a->from, out = a->out && *a->out;
     const char *missing = !a->corpus ? "--corpus NAME" : !plans ? "--planner PLANNER" : "--out FILE.html";
     return (a->corpus && (a->lengths || (plans && (out || a->repeat)))) ||
-           (usage_error(&subcommand_lab, "found no %s; expected one", missing), false);
+           usage_failure(&subcommand_lab, "found no %s; expected one", missing);
 }
 
 static void choose(lab_asked *a)

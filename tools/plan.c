@@ -207,7 +207,7 @@ static bool is_planner(const subcommand *s, const char *text)
     bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
               weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK && (weft_plan_free(&plan), true);
     free(memory);
-    return ok || (usage_error(s, "%s", weft_plan_message()), false);
+    return ok || usage_failure(s, "%s", weft_plan_message());
 }
 
 bool are_planners(const subcommand *s, char *const *text, int n)

@@ -34,16 +34,13 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     char *end = NULL;
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
-        return say_error(USAGE,
-                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
-                         "attention",
-                         n < 40 ? (int)n : 40, text),
-               false;
+        return say_failure("plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
+                           "attention",
+                           n < 40 ? (int)n : 40, text);
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
-        return say_error(USAGE,
-                         "plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d units",
-                         text, MOST_UNITS),
-               false;
+        return say_failure("plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d "
+                           "units",
+                           text, MOST_UNITS);
     return true;
 }
 

@@ -9,7 +9,7 @@ static list inputs, outputs; /* of the options */
 static bool add_word(list *l, const char *word)
 {
     if (l->n == MOST)
-        return usage_error(&subcommand_run, "found more than %d arrays", MOST) == GOOD;
+        return usage_failure(&subcommand_run, "found more than %d arrays", MOST);
     l->word[l->n++] = word;
     return true;
 }
