@@ -182,11 +182,8 @@ static void put_four(page *p, const batch *b)
                    "Windows run one after another. An arrow marks a carried state, a thick tick a reset "
                    "to zeros.");
         put(p, "</div>\n");
-    } else {
-        put(p, "<p>The layouts cannot be drawn: ");
-        put_text(p, weft_plan_message());
-        put(p, "</p>\n");
-    }
+    } else
+        put_between(p, "<p>The layouts cannot be drawn: ", weft_plan_message(), "</p>\n");
     weft_plan_free(&padded);
     weft_plan_free(&packed);
     weft_plan_free(&rows);

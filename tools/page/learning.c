@@ -137,10 +137,8 @@ static void put_unlearned(page *p, bool trained)
             continue;
         put(p, "<p>");
         put_plan(p, i);
-        put(p, " has no curve: ");
         reason = reason ? reason : p->lab->stopped;
-        put_text(p, reason ? reason : "it was not trained");
-        put(p, ".</p>\n");
+        put_between(p, " has no curve: ", reason ? reason : "it was not trained", ".</p>\n");
     }
 }
 

@@ -20,6 +20,8 @@ enum { PAGE_COLOURS = 8, PAGE_MULTIPLES = 12 };  /* small charts of a section at
 #define put(p, ...) weft__svg_put(&(p)->svg, __VA_ARGS__)
 /* Writes a user's text, escaped for HTML or Markdown; "-" for NULL. */
 void put_text(page *, const char *text);
+/* Writes a user's text between two pieces of markup. */
+void put_between(page *, const char *before, const char *text, const char *after);
 /* Writes a number with a comma at each thousand and that many decimals; "-" for NaN. */
 void put_real(page *, double, int digits);
 /* Writes a plan's number on this page and its name, "3 pool:count=64", where lines may break. */

@@ -68,11 +68,8 @@ static void put_method(page *p, const json_t *record, const summary *s)
                               "{options.rounds}).");
     put_filled(p, record, " The machine was {machine.cpu} (kernels: {machine.instructions}; threads: "
                           "{options.threads}).");
-    if (p->lab->busy) {
-        put(p, " ");
-        put_text(p, p->lab->busy);
-        put(p, ".");
-    }
+    if (p->lab->busy)
+        put_between(p, " ", p->lab->busy, ".");
 }
 
 /* ---- results ---- */
@@ -102,11 +99,8 @@ static void put_results(page *p, const summary *s)
         put(p, "\nOutputs equal those of whole sequences to the bit in %d of %d layouts and plans.", s->exact,
             p->lab->exacts);
     for (int i = 0; i < p->lab->exacts; i++)
-        if (p->lab->exact[i].differ) {
-            put(p, " They differ in ");
-            put_text(p, p->lab->exact[i].name);
-            put(p, ".");
-        }
+        if (p->lab->exact[i].differ)
+            put_between(p, " They differ in ", p->lab->exact[i].name, ".");
     if (s->tested)
         put(p, "\nA change of one sequence changed others, or spread NaN to them, in %d of %d plans.",
             s->contaminating, s->tested);
@@ -120,9 +114,8 @@ static void put_results(page *p, const summary *s)
 /* ---- limits ---- */
 static void put_item(page *p, const char *begin, const char *text)
 {
-    put(p, "- %s", begin);
-    put_text(p, text);
-    put(p, "\n");
+    put(p, "- ");
+    put_between(p, begin, text, "\n");
 }
 
 static void put_cost_error(page *p)
@@ -192,9 +185,8 @@ bool write_paper(const char *path, const lab *l, const json_t *record, const cha
     judged.verdict = &v;
     if (ok) {
         weft__svg_open(&p.svg, path);
-        put(&p, "# Plans for ");
-        put_text(&p, l->corpus);
-        put(&p, "\n\nWhich of %d plans takes the least time to train on this corpus, and how does it change "
+        put_between(&p, "# Plans for ", l->corpus, "\n\n");
+        put(&p, "Which of %d plans takes the least time to train on this corpus, and how does it change "
                 "gradients and learning?\n\n", l->plans);
         put_advice(&p);
         put_method(&p, record, &s);

@@ -98,9 +98,7 @@ static void put_words(page *p, const char *words)
         size_t n = strcspn(words, "\n");
         char line[600];
         snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), words);
-        put(p, "<p>");
-        put_text(p, line);
-        put(p, "</p>\n");
+        put_between(p, "<p>", line, "</p>\n");
         words += n + (words[n] == '\n');
     }
 }

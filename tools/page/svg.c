@@ -18,11 +18,7 @@ void begin_image(page *p, double height, const char *title, const char *descript
 void end_image(page *p) { put(p, "</svg>\n<figcaption>"); }
 void end_figure(page *p) { put(p, p->paper ? "*\n\n" : "</figcaption>\n</figure>\n"); }
 
-void begin_data(page *p, const char *heads)
-{
-    put(p, "<data value=\"");
-    put_text(p, heads);
-}
+void begin_data(page *p, const char *heads) { put_between(p, "<data value=\"", heads, ""); }
 void end_data(page *p) { put(p, "\"></data>"); }
 
 /* Writes the numbers of all curves, an outline with its area once, without points that only widen axes. */

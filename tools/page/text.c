@@ -25,6 +25,13 @@ void put_text(page *p, const char *text)
         weft__svg_escaped(&p->svg, text ? text : "-");
 }
 
+void put_between(page *p, const char *before, const char *text, const char *after)
+{
+    put(p, "%s", before);
+    put_text(p, text);
+    put(p, "%s", after);
+}
+
 void put_plan(page *p, int plan)
 {
     const char *name = p->lab->plan[plan].made->text;

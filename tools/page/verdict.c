@@ -64,11 +64,8 @@ void put_advice(page *p)
     put(p, ".%s", end);
     if (v->chosen < 0)
         return;
-    put(p, "%s", begin);
-    put_text(p, v->cost);
-    put(p, "%s%s", end, begin);
-    put_text(p, v->sure);
-    put(p, "%s", end);
+    put_between(p, begin, v->cost, end);
+    put_between(p, begin, v->sure, end);
 }
 
 void put_verdict(page *p)
