@@ -73,16 +73,6 @@ bool open_device(const layer_asked *a, weft **w)
     return weft_ok(*w) || say_failure("plan: --explain: %s", weft_error_message(*w));
 }
 
-bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
-{
-    weft *w;
-    bool ok = open_device(a, &w);
-    snprintf(name, size, "%s", ok ? weft_device_name(w) : "");
-    *threads = ok ? weft_threads(w) : 0;
-    weft_close(w);
-    return ok;
-}
-
 double work_seconds(const weft *w)
 {
     bool one = weft_threads(w) == 1 && strncmp(weft_device_name(w), "cuda", 4);
