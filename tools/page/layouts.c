@@ -74,7 +74,8 @@ static void put_piece(const drawing *d, const weft_segment *s, double left, doub
     double x = left + (double)s->column * d->side, y = top + s->row * d->high;
     char class_[8];
     snprintf(class_, sizeof class_, "p%d", (int)(s->sequence % PAGE_COLOURS));
-    put_box(d->p, class_, x + .5, y + .5, fmax(.5, s->length * d->side - 1), y + d->high - .5);
+    weft__svg_box(&d->p->svg, x + .5, y + .5, fmax(.5, s->length * d->side - 1), d->high - 1, NULL, class_,
+                  NULL);
     if (d->side >= 4 && s->length > 1) {
         put(d->p, "<path class=\"s%d\" d=\"", (int)(s->sequence % PAGE_COLOURS));
         for (int32_t t = 1; t < s->length; t++)
@@ -98,8 +99,8 @@ static void put_batches(const drawing *d)
         double left = LEFT + (double)(k % 2 * current->width) * d->side,
                top = 4 + (double)(k / 2) * line_height(d);
         if (d->pads)
-            put_box(d->p, "pads", left, top, (double)current->width * d->side,
-                    top + (double)current->rows * d->high);
+            weft__svg_box(&d->p->svg, left, top, (double)current->width * d->side,
+                          (double)current->rows * d->high, NULL, "pads", NULL);
         for (int64_t i = current->first; i < current->first + current->n; i++)
             if (d->plan->segment[i].length)
                 put_piece(d, d->plan->segment + i, left, top);

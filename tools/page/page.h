@@ -84,8 +84,6 @@ __attribute__((format(printf, 5, 6))) void put_chart(page *, double height, cons
  * Belongs between end_image and end_figure. */
 void begin_data(page *, const char *heads);
 void end_data(page *);
-/* Writes a rectangle from the level `top` down to `bottom`. */
-void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
 /* Judges the plans by measured times, or else by costs or cells. The caller frees v->plan. Returns false

@@ -77,11 +77,6 @@ weft_curve curve_of_bars(const page_bars *b, bool filled)
     return (weft_curve){ .n = b->n, .x = b->x, .y = b->y, .low = filled ? b->low : NULL };
 }
 
-void put_box(page *p, const char *class_, double x, double top, double width, double bottom)
-{
-    weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
-}
-
 /* Writes a chart as a file named after the report and the title, and links it, up to the opened caption. */
 static void put_file(page *p, const char *title, const weft_chart *chart)
 {
