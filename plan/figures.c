@@ -86,7 +86,7 @@ int64_t weft__plan_most_rows(const weft_plan *p)
     return most;
 }
 
-static int by_number(const void *a, const void *b)
+int weft__plan_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -108,7 +108,7 @@ static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t
     int64_t n = 0;
     for (int64_t i = 0; i < b->n; i++)
         row[i] = p->segment[b->first + i].row;
-    qsort(row, (size_t)b->n, sizeof *row, by_number);
+    qsort(row, (size_t)b->n, sizeof *row, weft__plan_by_number);
     for (int64_t i = 0; i < b->n; i++)
         if (!n || row[i] != row[n - 1])
             row[n++] = row[i];
@@ -137,7 +137,8 @@ static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loa
         const weft_segment *s = p->segment + i;
         int64_t end = s->column + s->length, key = s->row,
                 k = few ? key :
-                          (int64_t *)bsearch(&key, t->row, (size_t)rows, sizeof *t->row, by_number) - t->row;
+                          (int64_t *)bsearch(&key, t->row, (size_t)rows, sizeof key, weft__plan_by_number) -
+                              t->row;
         t->ends[k] = end > t->ends[k] ? end : t->ends[k];
         t->tokens[k] += s->length;
         t->squares[k] += (double)s->length * s->length;
@@ -146,7 +147,7 @@ static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loa
     }
     f->imbalance += (double)b->rows * (double)tokens;
     f->imbalance_squares += (double)b->rows * squares;
-    qsort(t->ends, (size_t)rows, sizeof *t->ends, by_number);
+    qsort(t->ends, (size_t)rows, sizeof *t->ends, weft__plan_by_number);
     f->runs += distinct(t->ends, rows);
 }
 
@@ -265,8 +266,8 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
             end[n++] = s->column + s->length;
         }
     }
-    qsort(begin, (size_t)n, sizeof *begin, by_number);
-    qsort(end, (size_t)n, sizeof *end, by_number);
+    qsort(begin, (size_t)n, sizeof *begin, weft__plan_by_number);
+    qsort(end, (size_t)n, sizeof *end, weft__plan_by_number);
     for (int64_t i = 0, k = 0; k < n;) {
         int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
         steps[live] += next - column;

@@ -21,6 +21,8 @@ bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes);
 /* ---- orders ---- */
 /* Returns how many of n ascending numbers are at most `value`. */
 int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value);
+/* Compares two int64_t, for qsort. */
+int weft__plan_by_number(const void *, const void *);
 /* Returns 0 .. n - 1; NULL, with a message, if memory is short. */
 int32_t *weft__plan_order(int64_t n);
 /* Sorts an order by length, stable, in blocks of `lookahead` (0: one block). Returns false, with a message,

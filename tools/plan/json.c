@@ -62,18 +62,12 @@ int32_t *possible_carries(const weft_plan *p)
 }
 
 /* ---- pieces, row after row ---- */
-static int by_key(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Fills order with the pieces of a batch, row after row. */
 static void find_order(const weft_plan *p, const weft_plan_batch *b, int64_t *order)
 {
     for (int64_t i = 0; i < b->n; i++)
         order[i] = (int64_t)p->segment[b->first + i].row << 32 | i;
-    qsort(order, (size_t)b->n, sizeof *order, by_key);
+    qsort(order, (size_t)b->n, sizeof *order, weft__plan_by_number);
     for (int64_t i = 0; i < b->n; i++)
         order[i] = b->first + (order[i] & UINT32_MAX);
 }
