@@ -96,10 +96,7 @@ static int run_corpora(int argc, char **argv)
         return USAGE;
     if (argc + a.names > 1)
         return usage_error(&subcommand_corpora, "found \"%.60s\"; expected at most one name", argv[argc - 1]);
-    int status = a.names ? list_names() : 0;
-    if (!a.names)
-        status = argc ? print_lengths(argv[0]) : list_all();
-    return finish_output("corpora", status);
+    return finish_output("corpora", a.names ? list_names() : argc ? print_lengths(argv[0]) : list_all());
 }
 
 const subcommand subcommand_corpora = { .name = "corpora",

@@ -69,7 +69,7 @@ static bool open_times(lab_run *r)
 }
 
 /* Writes the sizes of the parts for training and for testing. */
-static bool write_sizes(const lab_run *r)
+static void write_sizes(const lab_run *r)
 {
     weft_journal_text(r->times, "experiment", "data");
     weft_journal_number(r->times, "sequences", (double)r->train.n);
@@ -77,7 +77,6 @@ static bool write_sizes(const lab_run *r)
     weft_journal_number(r->times, "held_out_sequences", (double)r->held.n);
     weft_journal_number(r->times, "held_out_tokens", (double)r->held.offset[r->held.n]);
     weft_journal_line_end(r->times);
-    return true;
 }
 
 /* Says how busy the machine was while times were taken. Returns NULL if none were. */
@@ -196,8 +195,9 @@ static int run_all(lab_run *r, const char *command, const json_t *was, bool seal
     bool ok = lab_read(r) && (!was || lab_same_corpus(r, r->asked.repeat, was));
     if (ok && r->asked.lengths)
         return print_lengths(r);
-    if (!ok || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
+    if (!ok || !lab_make_plans(r) || !open_times(r))
         return FAILED;
+    write_sizes(r);
     for (size_t i = 0; i < EXPERIMENTS && ok && !lab_stops(r); i++)
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
