@@ -26,11 +26,7 @@ static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_pla
                               const weft_dataset *data, probe_layout layout)
 {
     weft_tensor *x = weft_plan_tokens(s, data, 0, 0);
-    if (layout == PROBE_PLAN)
-        return weft_rnn_run_plan(lstm, x, s, kept).y;
-    weft_tensor *pads = weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
-    return weft_pack_padded_sequence(weft_rnn_run(lstm, pads, WEFT_ZERO_STATE).y, &s->lengths,
-                                     WEFT_ALIGN_LEFT);
+    return layout == PROBE_PLAN ? weft_rnn_run_plan(lstm, x, s, kept).y : lab_run_padded(lstm, s, x);
 }
 
 /* Copies a batch's outputs to the places of their tokens. */
