@@ -18,18 +18,12 @@ typedef struct {
 
 static void make_room(moments *g, int64_t size)
 {
+    double *sums = get_memory(MEANS * size, sizeof *sums);
     *g = (moments){ .size = size,
                     .whole = get_memory(size, sizeof(double)),
                     .one = get_memory(size, sizeof *g->one) };
     for (int k = 0; k < MEANS; k++)
-        g->sum[k] = get_memory(size, sizeof(double));
-}
-
-static void free_room(moments *g)
-{
-    for (int k = 0; k < MEANS; k++)
-        free(g->sum[k]);
-    free(g->whole), free(g->one);
+        g->sum[k] = sums + k * size;
 }
 
 /* Computes the gradient of a batch's summed loss. Each token has equal weight, or each sequence. */
@@ -129,8 +123,8 @@ bool lab_measure_gradients(lab_run *r)
     for (int i = 0; i < r->asked.planners && ok && !stopped; i++) {
         lab_model m;
         lab_progress(r, "gradients of %s", r->made[i].text);
-        for (int k = 0; k < MEANS; k++)
-            memset(g.sum[k], 0, (size_t)g.size * sizeof(double)), g.squares[k] = 0;
+        memset(g.sum[0], 0, MEANS * (size_t)g.size * sizeof(double));
+        memset(g.squares, 0, sizeof g.squares);
         g.batches = 0;
         ok = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
               add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
@@ -139,6 +133,6 @@ bool lab_measure_gradients(lab_run *r)
             finish_moments(r, i, &g);
         lab_model_close(&m);
     }
-    free_room(&g);
+    free(g.sum[0]), free(g.whole), free(g.one);
     return ok;
 }
