@@ -111,7 +111,7 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
             g->whole[k] += (double)g->one[k] / (double)p.tokens;
     }
     weft_plan_free(&p);
-    lab_model_close(&m);
+    weft_close(m.w);
     return ok;
 }
 
@@ -131,7 +131,7 @@ bool lab_measure_gradients(lab_run *r)
              lab_refuse(r->made[i].text, m.w);
         if (ok && !stopped)
             finish_moments(r, i, &g);
-        lab_model_close(&m);
+        weft_close(m.w);
     }
     free(g.sum[0]), free(g.whole), free(g.one);
     return ok;

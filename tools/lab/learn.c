@@ -150,7 +150,7 @@ static bool learn(run *u)
         if (own)
             weft_plan_free(&p);
     }
-    lab_model_close(&u->m);
+    weft_close(u->m.w);
     return ok;
 }
 

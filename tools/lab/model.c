@@ -16,12 +16,6 @@ bool lab_model_open(lab_model *l, const lab_model_opts *o)
     return weft_ok(l->w);
 }
 
-void lab_model_close(lab_model *l)
-{
-    weft_close(l->w);
-    *l = (lab_model){ 0 };
-}
-
 bool lab_model_carries(lab_model *l, const weft_plan *p)
 {
     l->kept = l->kept ? l->kept : weft_carried_new(l->m, "kept", l->lstm, p);

@@ -25,9 +25,8 @@ typedef struct {
     bool padded;
 } lab_model;
 
-/* Opens a model. False: the context has failed and holds the message. The caller closes it in any case. */
+/* Opens a model. False: the context has failed and holds the message. The caller closes w in any case. */
 bool lab_model_open(lab_model *, const lab_model_opts *);
-void lab_model_close(lab_model *);
 /* Allocates the carried states for plans like this one, once. */
 bool lab_model_carries(lab_model *, const weft_plan *);
 /* Runs a layer on x, padded. The result is ragged again. */

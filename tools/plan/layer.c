@@ -139,7 +139,6 @@ double run_layer(layer_run *t, const weft_dataset *data)
 
 void close_run(layer_run *t)
 {
-    if (t->w)
-        weft_close(t->w);
+    weft_close(t->w);
     free(t->least);
 }
