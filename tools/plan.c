@@ -64,9 +64,9 @@ static bool measure(planned *t, const int32_t *len, int64_t n)
 
 bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
 
-static void free_all(planned *all, int n)
+void free_planned(planned *all, int n)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && all; i++)
         weft_plan_free(&all[i].plan), free(all[i].memory);
     free(all);
 }
@@ -128,7 +128,7 @@ static int plan_all(const asked *a)
     if (ok && a->export)
         ok = export_plan(a->export, all);
     ok = ok && print_plans(a, all, count, len, n, costs);
-    free_all(all, count);
+    free_planned(all, count);
     free(len);
     return ok && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
 }

@@ -99,9 +99,8 @@ static bool read_file(lab_run *r)
     bool ok = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
     for (int i = 0; i < count && ok; i++)
         ok = add_read(r, read + i, number);
-    for (int i = 0; i < count; i++)
-        weft_plan_free(&read[i].plan), free(read[i].memory);
-    free(read), free(number);
+    free_planned(read, count);
+    free(number);
     return ok;
 }
 
@@ -131,12 +130,9 @@ bool lab_make_plans(lab_run *r)
 
 void lab_free_plans(lab_run *r)
 {
-    for (int i = 0; i < r->asked.planners; i++) {
-        if (r->made)
-            weft_plan_free(&r->made[i].plan), free(r->made[i].memory);
-        if (r->of_few)
-            weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
+    free_planned(r->made, r->asked.planners);
+    free_planned(r->of_few, r->asked.planners);
+    for (int i = 0; i < r->asked.planners; i++)
         free(r->label[i]);
-    }
-    free(r->made), free(r->of_few), free(r->page.plan), free(r->page.exact), free(r->page.contamination);
+    free(r->page.plan), free(r->page.exact), free(r->page.contamination);
 }

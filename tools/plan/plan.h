@@ -23,6 +23,8 @@ typedef struct {
 
 /* plan.c: makes the plan that text describes, and measures it. */
 bool make_planned(planned *t, const int32_t *len, int64_t n);
+/* Frees n plans and their array, which may be NULL. */
+void free_planned(planned *, int n);
 /* Returns the command line, quoted for a shell. The caller frees it. */
 char *command_line(const char *name, int argc, char **argv);
 /* Returns whether all texts name planners with valid options; if not, the error is printed. */
