@@ -92,6 +92,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
+        bool at_end = last && b + 1 == p->batches;
         int64_t n = weft__plan_tokens_of(p, b),
                 next = b + 1 < p->batches ? weft__plan_tokens_of(p, b + 1) : 0;
         double start = seconds_now();
@@ -101,17 +102,16 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
         }
         u->gathered += n;
         u->tokens += n;
-        if (is_due(u, next, last && b + 1 == p->batches))
+        if (is_due(u, next, at_end))
             step(u);
         weft_clear(u->m.w);
         u->seconds += seconds_now() - start;
         lab_progress_at(u->lab, (double)u->tokens / (double)u->total);
         if (!weft_ok(u->m.w))
             return lab_refuse(u->lab->made[u->planner].text, u->m.w);
-        bool at_end = last && b + 1 == p->batches;
-        if (c->n <= POINTS && (at_end || (double)u->tokens * POINTS >= (double)c->n * (double)u->total))
-            if (c->n < POINTS || at_end)
-                add_point(u);
+        if (at_end ? c->n <= POINTS :
+                     c->n < POINTS && (double)u->tokens * POINTS >= (double)c->n * (double)u->total)
+            add_point(u);
     }
     return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
 }
