@@ -123,7 +123,7 @@ static json_t *write_results(lab_run *r, const char *command)
     page->version = weft_version();
     page->seed = "1";
     page->device = device;
-    date_today(date);
+    date_now(DATE, date);
     page->date = date;
     page->target = r->asked.target;
     page->stopped = interrupted        ? "the experiments were interrupted" :

@@ -53,8 +53,9 @@ double seconds_now(void);
 double cpu_seconds(void);
 /* Writes the name of the CPU's model, or "unknown". */
 void cpu_model(char *name, size_t size);
-/* Writes today's date in UTC, "2026-11-29". */
-void date_today(char date[32]);
+/* Writes the date in UTC, as strftime does. DATE: "2026-11-29". */
+#define DATE "%Y-%m-%d"
+void date_now(const char *format, char date[32]);
 /* Compares two int32_t, for qsort. */
 int by_length(const void *, const void *);
 /* Sorts n >= 1 numbers and returns their quantile q, 0 .. 1, interpolated between its two neighbours. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/options.h"
 
@@ -186,9 +185,7 @@ static json_t *seal_of(const json_t *record)
 json_t *lab_make_record(const lab_run *r, const char *command)
 {
     char date[32];
-    time_t now = time(NULL);
-    struct tm day;
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &day));
+    date_now(DATE "T%H:%M:%SZ", date);
     json_t *planners = json_array(), *seeds = json_array();
     for (int i = 0; i < r->named; i++)
         json_array_append_new(planners, json_pack("{s:o,s:b}", "planner", text_of(r->asked.planner[i]),

@@ -123,7 +123,7 @@ static void write_costs(char *path, const layer_cost *l)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     if (to) {
-        date_today(date);
+        date_now(DATE, date);
         fprintf(to, "{\"name\": \"%s\", \"date\": \"%s\"", l->name, date);
         if (l->cost.points) {
             put_numbers(to, "rows", l->cost.rows, l->cost.points);
