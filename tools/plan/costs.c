@@ -95,9 +95,10 @@ static bool cache_path(const layer_asked *a, char *path, size_t size)
     bool has_cache = cache && *cache == '/';
     char cpu[COST_NAME], key[2 * COST_NAME + 1];
     int n = 0;
-    weft *w;
+    weft *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
+    bool ok = weft_ok(w) || say_failure("plan: --explain: %s", weft_error_message(w));
     cpu_model(cpu, sizeof cpu);
-    if (open_device(a, &w) && (has_cache || (home && *home == '/'))) {
+    if (ok && (has_cache || (home && *home == '/'))) {
         snprintf(key, sizeof key, "%s-%s", cpu, weft_device_name(w));
         for (char *c = key; *c; c++)
             *c = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c) ? *c : '-';

@@ -67,12 +67,6 @@ weft_tensor *run_costed(const costed_layer *l, weft_tensor *x)
                     weft_attention_run(l->attention, x, x, WEFT_ALL_KEYS, NULL);
 }
 
-bool open_device(const layer_asked *a, weft **w)
-{
-    *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
-    return weft_ok(*w) || say_failure("plan: --explain: %s", weft_error_message(*w));
-}
-
 double work_seconds(const weft *w)
 {
     bool one = weft_threads(w) == 1 && strncmp(weft_device_name(w), "cuda", 4);
