@@ -117,10 +117,9 @@ static void fill_lengths(const lab *l, int i, page_row *row)
     counted c = { 0 };
     (void)i;
     count_lengths(l, &c);
-    SET_ROW(row, l->corpus, CELL("sequences", (double)c.n, 0, 0), CELL("empty", (double)c.empty, 0, 0),
-            CELL("tokens", (double)c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
-            CELL("median", (double)c.median, 0, 0), CELL("99 %", (double)c.p99, 0, 0),
-            CELL("longest", (double)c.longest, 0, 0));
+    SET_ROW(row, l->corpus, CELL("sequences", c.n, 0, 0), CELL("empty", c.empty, 0, 0),
+            CELL("tokens", c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
+            CELL("median", c.median, 0, 0), CELL("99 %", c.p99, 0, 0), CELL("longest", c.longest, 0, 0));
 }
 
 void put_lengths(page *p)

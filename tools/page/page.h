@@ -48,7 +48,7 @@ typedef struct {
     page_cell cell[PAGE_CELLS];
     int n, plan;
 } page_row;
-#define CELL(head, value, better, digits) { head, value, better, digits, NULL, false }
+#define CELL(head, value, better, digits) { head, (double)(value), better, digits, NULL, false }
 /* Sets the cells of a row. */
 #define SET_ROW(row, of, ...)                                         \
     do {                                                              \

@@ -77,8 +77,8 @@ static void fill_paper(const lab *l, int i, page_row *row)
 {
     const lab_plan *p = l->plan + i;
     const weft_plan_figures *f = &p->made->figures;
-    SET_ROW(row, NULL, CELL("batches", (double)f->batches, 0, 0), CELL("cells", (double)f->cells, -1, 0),
-            CELL("fill", f->fill, 1, 3), CELL("steps", (double)f->steps, -1, 0),
+    SET_ROW(row, NULL, CELL("batches", f->batches, 0, 0), CELL("cells", f->cells, -1, 0),
+            CELL("fill", f->fill, 1, 3), CELL("steps", f->steps, -1, 0),
             CELL("measured ms", p->median_ms, -1, 1), CELL("10 %", p->p10_ms, 0, 1),
             CELL("90 %", p->p90_ms, 0, 1), CELL("predicted ms", p->predicted_ms, -1, 1),
             CELL("η²", f->eta2, -1, 3), CELL("disturbance", l->verdict->plan[i].by.sum, -1, 3),

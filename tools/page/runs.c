@@ -13,7 +13,7 @@ static void fill_gradient(const lab *l, int i, page_row *row)
 static void fill_exact(const lab *l, int i, page_row *row)
 {
     const lab_exact *result = l->exact + i;
-    SET_ROW(row, result->name, CELL("numbers compared", (double)result->compared, 0, 0),
+    SET_ROW(row, result->name, CELL("numbers compared", result->compared, 0, 0),
             { "numbers that differ", (double)result->differ, .bad = result->differ > 0 });
 }
 
@@ -38,8 +38,8 @@ void put_gradient(page *p)
 static void fill_contamination(const lab *l, int i, page_row *row)
 {
     const lab_contamination *result = l->contamination + i;
-    SET_ROW(row, result->name, CELL("sequences changed", (double)result->changed, 0, 0),
-            CELL("outputs of others", (double)result->compared, 0, 0),
+    SET_ROW(row, result->name, CELL("sequences changed", result->changed, 0, 0),
+            CELL("outputs of others", result->compared, 0, 0),
             { "that differ", (double)result->differ, .bad = result->differ > 0 },
             { "that became NaN", (double)result->spread, .bad = result->spread > 0 });
 }
@@ -58,9 +58,8 @@ static void fill_adversary(const lab *l, int i, page_row *row)
 {
     const lab_adversary *result = l->adversary + i;
     bool above = result->guarantee > 0 && result->ratio > result->guarantee;
-    SET_ROW(row, result->instance, { "planner", .text = result->planner },
-            CELL("rows", (double)result->rows, 0, 0), CELL("bound", (double)result->bound, 0, 0),
-            CELL("ratio", result->ratio, 0, 3),
+    SET_ROW(row, result->instance, { "planner", .text = result->planner }, CELL("rows", result->rows, 0, 0),
+            CELL("bound", result->bound, 0, 0), CELL("ratio", result->ratio, 0, 3),
             CELL("guarantee", result->guarantee > 0 ? result->guarantee : LAB_NONE, 0, 3),
             { "", .text = above ? "above" : "", .bad = above });
 }

@@ -46,9 +46,9 @@ static void fill_best(const lab *l, int i, page_row *row)
     row->plan = plan_at(v, i);
     const judged_plan *j = v->plan + row->plan;
     SET_ROW(row, NULL, CELL("ms", j->ms, 0, 1), CELL("from", j->low, 0, 1), CELL("to", j->high, 0, 1),
-            CELL("memory", (double)j->memory, 0, 0), CELL("disturbance", j->by.sum, 0, 3),
-            CELL("rows", (double)j->made->figures.rows, 0, 0),
-            CELL("steps", (double)j->made->figures.steps, 0, 0), { "ties", .text = j->tied ? "yes" : "no" });
+            CELL("memory", j->memory, 0, 0), CELL("disturbance", j->by.sum, 0, 3),
+            CELL("rows", j->made->figures.rows, 0, 0), CELL("steps", j->made->figures.steps, 0, 0),
+            { "ties", .text = j->tied ? "yes" : "no" });
 }
 
 void put_advice(page *p)
