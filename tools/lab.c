@@ -144,7 +144,7 @@ static json_t *write_results(lab_run *r, const char *command)
 
 static const struct {
     const char *name;
-    bool (*run)(lab_run *);
+    lab_experiment *run;
 } experiment[] = { { "layouts", lab_compare_layouts },     { "contamination", lab_contaminate },
                    { "adversaries", lab_ask_adversaries }, { "cost", lab_compare_costs },
                    { "times", lab_measure_times },         { "learning", lab_learn },

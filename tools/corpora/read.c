@@ -36,7 +36,7 @@ static const char *name_at(int i, const void *context)
     return i < corpora_count ? all_corpora[i].name : NULL;
 }
 
-const corpus *corpus_named(const char *name, size_t length)
+static const corpus *corpus_named(const char *name, size_t length)
 {
     char word[40];
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);

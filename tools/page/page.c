@@ -115,10 +115,10 @@ static void put_facts(page *p)
 }
 
 /* ---- sections ---- */
-static void put_more(page *p);
+static page_section put_more;
 static const struct {
     const char *name, *title; /* name: for links */
-    void (*write)(page *);
+    page_section *write;
 } sections[] = { { "lengths", "Lengths", put_lengths },
                  { "layouts", "The first batch in four layouts", put_layouts },
                  { "planners", "Planners", put_planners },

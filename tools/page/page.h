@@ -98,18 +98,10 @@ void draw_steps(page *);
 void draw_learning(page *, int measure);
 /* Returns the mean loss at the end of learning over the seeds, or NaN. */
 double last_loss(const lab_plan *);
-void put_lengths(page *);
-void put_layouts(page *);
-void put_planners(page *);
-void put_steps(page *);
-void put_weights(page *);
-void put_order(page *);
-void put_live(page *);
-void put_learning(page *);
-void put_gradient(page *);
-void put_contamination(page *);
-void put_adversaries(page *);
-void put_cost(page *);
+/* Write one section each. */
+typedef void page_section(page *);
+page_section put_lengths, put_layouts, put_planners, put_steps, put_weights, put_order, put_live,
+    put_learning, put_gradient, put_contamination, put_adversaries, put_cost;
 /* script.c: the only script of the page. It sorts tables and saves figures and tables. */
 extern const char page_script[];
 #endif
