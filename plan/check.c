@@ -376,13 +376,11 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: the plan or len is NULL or incomplete; expected a plan of at most %d "
                        "segments, and lengths", INT32_MAX);
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
-    s = s == WEFT_OK ? check_counts(&t) : s;
-    weft__plan_scope_close(scope);
-    return s;
+    return s == WEFT_OK ? check_counts(&t) : s;
 }

@@ -218,11 +218,10 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
         return sound;
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     count(plan, out);
     weft_status s = measure_batches(plan, out);
     s = s == WEFT_OK && capacity ? bounds(plan, capacity, out) : s;
-    weft__plan_scope_close(scope);
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };
     return s;
@@ -285,7 +284,7 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
 
 weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
 {
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     int64_t pieces = weft__plan_most_segments(p), *room = weft__plan_memory(2 * pieces, sizeof *room);
     weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
     memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
@@ -294,7 +293,6 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
             s = weft_plan_refuse(WEFT_EFORMAT,
                                  "%sbatch %lld: segments overlap; expected at most %lld live rows", function,
                                  (long long)b, (long long)most);
-    weft__plan_scope_close(scope);
     return s;
 }
 

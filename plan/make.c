@@ -139,9 +139,8 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
     o->stream = own ? own : o->stream;
     if (!o->stream)
         return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     weft_status s = planner->plan(len, n, o, p);
-    weft__plan_scope_close(scope);
     weft_stream_free(own);
     if (s == WEFT_OK && !weft__plan_is_intact(p))
         s = weft_plan_refuse(WEFT_EFORMAT,
