@@ -52,11 +52,9 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
 }
 
 /* ---- options ---- */
-static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *option)
+static const void *field_of(const weft_plan_opts *o, const weft__plan_option *option)
 {
-    int64_t value;
-    memcpy(&value, (const char *)o + option->field, sizeof value);
-    return value;
+    return (const char *)o + option->field;
 }
 
 /* A planner that also takes tokens checks count against it. */
@@ -66,22 +64,17 @@ bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *o
            !(!strcmp(option->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
-/* Returns whether a field differs from its default. */
 static bool is_given(const weft_plan_opts *o, const weft__plan_option *option)
 {
-    const char *field = (const char *)o + option->field;
-    const void *list;
-    bool flag;
-    double real;
-    int word;
+    const void *field = field_of(o, option);
     switch (option->kind) {
-    case WEFT__REAL:    memcpy(&real, field, sizeof real); return real != 0;
-    case WEFT__LIST_OF: memcpy(&list, field, sizeof list); return list != NULL;
-    case WEFT__WORD:    memcpy(&word, field, sizeof word); return word != 0;
+    case WEFT__REAL:    return *(const double *)field != 0;
+    case WEFT__LIST_OF: return *(const int64_t *const *)field != NULL;
+    case WEFT__WORD:    return *(const int *)field != 0;
     case WEFT__SEED:    return false;
     case WEFT__YES:
-    case WEFT__NOT:     memcpy(&flag, field, sizeof flag); return flag;
-    default:            return number_at(o, option) != 0;
+    case WEFT__NOT:     return *(const bool *)field;
+    default:            return *(const int64_t *)field != 0;
     }
 }
 
@@ -100,7 +93,7 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
     for (const weft__plan_option *option = weft__plan_option_list; option->name; option++) {
         if (!weft__planner_takes(planner, option->name) || option->kind > WEFT__NEEDED)
             continue;
-        int64_t value = number_at(o, option);
+        int64_t value = *(const int64_t *)field_of(o, option);
         bool needed = weft__planner_needs(planner, option);
         if (needed && !value)
             return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; expected 1 or more", planner->name,
