@@ -75,10 +75,9 @@ static int list_names(void)
 static int print_lengths(const char *text)
 {
     int64_t n;
-    int32_t *len = corpus_lengths(text, &n);
+    SCOPED int32_t *len = corpus_lengths(text, &n);
     for (int64_t i = 0; len && i < n; i++)
         printf("%d\n", (int)len[i]);
-    free(len);
     return len ? GOOD : FAILED;
 }
 

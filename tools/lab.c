@@ -307,7 +307,7 @@ static int run_lab(int argc, char **argv)
     lab_run r = { .started = seconds_now(), .notes = { json_array(), json_array(), json_array() } };
     json_t *was = NULL;
     bool sealed = true;
-    char path[4096], *command = command_line("weft lab", argc, argv);
+    char path[4096], *command SCOPED = command_line("weft lab", argc, argv);
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status = usage_error(&subcommand_lab,
@@ -328,7 +328,6 @@ static int run_lab(int argc, char **argv)
     }
     free_run(&r);
     json_decref(was);
-    free(command);
     return status;
 }
 

@@ -115,7 +115,7 @@ static bool print_plans(const asked *a, const planned *all, int count, const int
 static int plan_all(const asked *a)
 {
     int64_t n;
-    int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
+    SCOPED int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
     if (len && !n && !a->json)
@@ -129,7 +129,6 @@ static int plan_all(const asked *a)
         ok = export_plan(a->export, all);
     ok = ok && print_plans(a, all, count, len, n, costs);
     free_planned(all, count);
-    free(len);
     return ok && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
 }
 
@@ -200,14 +199,13 @@ static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
     weft_plan_opts o;
-    weft_plan plan;
-    void *memory = NULL;
+    PLAN plan = { 0 };
+    SCOPED void *memory = NULL;
     if (is_foreign(text))
         return true;
-    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
-              weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK && (weft_plan_free(&plan), true);
-    free(memory);
-    return ok || usage_failure(s, "%s", weft_plan_message());
+    return (weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
+            weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK) ||
+           usage_failure(s, "%s", weft_plan_message());
 }
 
 bool are_planners(const subcommand *s, char *const *text, int n)

@@ -28,6 +28,9 @@ __attribute__((format(printf, 2, 3))) int say_error(int status, const char *form
  * memory is exhausted. */
 void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
+/* Before the declaration of a pointer: frees its memory at the end of the block. */
+#define SCOPED __attribute__((cleanup(free_memory)))
+void free_memory(void *pointer);
 /* Flushes stdout and returns status, or prints an error and returns FAILED if a write failed. */
 int finish_output(const char *name, int status);
 /* Name of the compiler of this file. */

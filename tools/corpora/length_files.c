@@ -236,7 +236,7 @@ bool add_array_lengths(const char *path, const length_opts *how, corpus_builder 
         return say_failure("%s", weft_file_message());
     const weft__array *a = find_array(path, w, how->column);
     int64_t n = a ? a->kind.size[0] : 0;
-    double *x = get_memory(n, sizeof *x);
+    SCOPED double *x = get_memory(n, sizeof *x);
     bool ok = a && (weft__array_read(w, a, WEFT__F64, x) || say_failure("%s", weft_file_message()));
     bool offsets =
         ok && (how->unit == UNIT_OFFSETS ||
@@ -247,7 +247,6 @@ bool add_array_lengths(const char *path, const length_opts *how, corpus_builder 
             snprintf(at.text, sizeof at.text, "%.200s: %.150s[%lld]", path, a->name, (long long)i);
         ok = add_number(&at, length);
     }
-    free(x);
     weft__weights_close(w);
     return ok;
 }

@@ -5,7 +5,6 @@
  * dna: Debian's bowtie2-examples, reads of the lambda phage; letters: the second of every four lines of
  * FASTQ. dna-first and dna-second are pairs: read i of one belongs to read i of the other. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include "io/text.h"
 #include "tools/corpora/corpora.h"
@@ -21,7 +20,7 @@ typedef const char *add_line(const line *, corpus_builder *);
 static bool each_line(const char *path, add_line *add, corpus_builder *b)
 {
     size_t n;
-    char *text = corpus_file(path, &n);
+    SCOPED char *text = corpus_file(path, &n);
     const char *error = text ? NULL : "";
     line l = { .at = text };
     for (; !error && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
@@ -32,7 +31,6 @@ static bool each_line(const char *path, add_line *add, corpus_builder *b)
         say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, error);
         errno = EIO;
     }
-    free(text);
     return !error;
 }
 

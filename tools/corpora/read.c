@@ -166,7 +166,7 @@ bool add_lengths(const char *path, const length_opts *how, corpus_builder *b)
         return add_table_lengths(path, how, b);
     if (!standard && !is_text && has_arrays(path))
         return add_array_lengths(path, how, b);
-    char *text = corpus_file(path, &n);
+    SCOPED char *text = corpus_file(path, &n);
     path = standard ? "stdin" : path;
     if (!text)
         return errno == ENOENT ? say_failure("%s: %s", path, strerror(ENOENT)) : false;
@@ -179,7 +179,6 @@ bool add_lengths(const char *path, const length_opts *how, corpus_builder *b)
         ok = say_failure("%s: found no table, JSON or array; expected one for --column or --unit", path);
     else
         ok = add_words(path, text, n, b);
-    free(text);
     return ok;
 }
 

@@ -95,7 +95,7 @@ static void finish_moments(lab_run *r, int i, const moments *g)
 /* Computes the gradient of all tokens of whole sequences, with equal weights. */
 static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *stopped)
 {
-    weft_plan p;
+    PLAN p;
     lab_model m;
     bool ok = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
@@ -110,7 +110,6 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
         for (int64_t k = 0; k < g->size && ok; k++)
             g->whole[k] += (double)g->one[k] / (double)p.tokens;
     }
-    weft_plan_free(&p);
     weft_close(m.w);
     return ok;
 }

@@ -54,7 +54,7 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
                             weft_plan *few)
 {
     int64_t most = weft__plan_most_segments(all);
-    int32_t *renamed = get_memory(2 * most, sizeof *renamed);
+    SCOPED int32_t *renamed = get_memory(2 * most, sizeof *renamed);
     *few = (weft_plan){ .in_rows = all->in_rows };
     weft__plan_set_counts(few, d->len, d->n);
     few->dropped = few->tokens;
@@ -64,7 +64,6 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
         s = add_batch_of_few(all, b, number, carried, renamed, few);
         memcpy(carried, renamed, (size_t)all->batch[b].n * sizeof *carried);
     }
-    free(renamed);
     return s == WEFT_OK ? weft_plan_check(few, d->len, d->n, 0) : s;
 }
 
@@ -91,7 +90,7 @@ static bool read_file(lab_run *r)
 {
     planned *read = NULL;
     int count = 0;
-    int32_t *number = get_memory(r->train.n, sizeof *number);
+    SCOPED int32_t *number = get_memory(r->train.n, sizeof *number);
     for (int64_t i = 0; i < r->train.n; i++)
         number[i] = -1;
     for (int64_t i = 0; i < r->few.n; i++)
@@ -100,7 +99,6 @@ static bool read_file(lab_run *r)
     for (int i = 0; i < count && ok; i++)
         ok = add_read(r, read + i, number);
     free_planned(read, count);
-    free(number);
     return ok;
 }
 

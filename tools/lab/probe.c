@@ -1,5 +1,4 @@
 /* probe.c - runs a plan through an LSTM with random weights, and collects the output of each token. */
-#include <stdlib.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
@@ -36,14 +35,13 @@ static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset 
     for (int64_t i = 0; i < s->lengths.n; i++)
         n += s->lengths.len[i];
     size_t bytes = (size_t)n * PROBE_WIDTH * sizeof *out;
-    weft_real *all = get_memory(n * PROBE_WIDTH, sizeof *all), *next = all;
+    weft_real *all SCOPED = get_memory(n * PROBE_WIDTH, sizeof *all), *next = all;
     weft_read_sequences(y, all, bytes);
     for (int64_t i = 0; i < s->lengths.n; i++) {
         weft_real *to = out + (data->offset[s->lengths.id[i]] + s->lengths.offset[i]) * PROBE_WIDTH;
         for (int64_t k = 0; k < (int64_t)s->lengths.len[i] * PROBE_WIDTH; k++)
             *to++ = *next++;
     }
-    free(all);
 }
 
 bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data, probe_layout layout,

@@ -209,7 +209,7 @@ json_t *lab_make_record(const lab_run *r, const char *command)
 /* Writes a member a line, and an element of a list a line. */
 bool lab_write_record(const char *path, const json_t *record)
 {
-    char *text = NULL;
+    SCOPED char *text = NULL;
     size_t size = 0, i;
     const char *key, *between = "{\n";
     json_t *value, *element;
@@ -224,10 +224,8 @@ bool lab_write_record(const char *path, const json_t *record)
         between = ",\n";
     }
     fputs("\n}\n", to);
-    bool ok = (!fclose(to) && weft_write_file(path, text, size) == WEFT_OK) ||
-              say_failure("lab: %s", weft_file_message());
-    free(text);
-    return ok;
+    return (!fclose(to) && weft_write_file(path, text, size) == WEFT_OK) ||
+           say_failure("lab: %s", weft_file_message());
 }
 
 json_t *lab_read_record(const char *path, bool *sealed)

@@ -1,6 +1,5 @@
 /* times.c - measures milliseconds an epoch, planners in turn, so that a disturbance affects all of them. */
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 #include "tools/lab/run.h"
 
@@ -43,8 +42,8 @@ static bool open_model(lab_run *r, lab_model *m, int i)
 
 bool lab_measure_times(lab_run *r)
 {
-    lab_model *m = get_memory(r->asked.planners, sizeof *m);
-    double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
+    SCOPED lab_model *m = get_memory(r->asked.planners, sizeof *m);
+    SCOPED double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
     bool ok = true;
     for (int i = 0; i < r->asked.planners && ok; i++)
         ok = open_model(r, m + i, i);
@@ -59,6 +58,5 @@ bool lab_measure_times(lab_run *r)
         }
     for (int i = 0; i < r->asked.planners; i++)
         weft_close(m[i].w);
-    free(m), free(ms);
     return ok;
 }

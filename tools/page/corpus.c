@@ -23,7 +23,7 @@ static void set_edges(counted *c)
 
 static void count_lengths(const lab *l, counted *c)
 {
-    int32_t *sorted = get_memory(l->n, sizeof *sorted);
+    SCOPED int32_t *sorted = get_memory(l->n, sizeof *sorted);
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
@@ -44,7 +44,6 @@ static void count_lengths(const lab *l, counted *c)
     for (int64_t i = 0; i < l->n; i++)
         c->sd += (sorted[i] - c->mean) * (sorted[i] - c->mean);
     c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
-    free(sorted);
 }
 
 /* Lists the distinct capacities of the plans. */

@@ -1,5 +1,4 @@
 /* layouts.c - draws one batch in four layouts, cell by cell, with the share of cells that are used. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -113,11 +112,10 @@ static void put_sizes(page *p, const weft_plan *plan)
     int64_t steps = 0;
     put(p, "; <code>batch_sizes</code>");
     for (int64_t k = 0; k < plan->batches && steps < SIZES; k++) {
-        int64_t width = plan->batch[k].width, *sizes = get_memory(width, sizeof *sizes);
+        int64_t width = plan->batch[k].width, *sizes SCOPED = get_memory(width, sizeof *sizes);
         if (weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
             for (int64_t t = 0; t < width && steps < SIZES; t++, steps++)
                 put(p, " %lld", (long long)sizes[t]);
-        free(sizes);
     }
 }
 
@@ -167,7 +165,7 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
 static void put_four(page *p, const batch *b)
 {
     int64_t window = b->longest > 1 ? (b->longest + 1) / 2 : 1;
-    weft_plan padded = { 0 }, packed = { 0 }, rows = { 0 }, slots = { 0 };
+    PLAN padded = { 0 }, packed = { 0 }, rows = { 0 }, slots = { 0 };
     if (plan_whole(b, false, &padded) == WEFT_OK && plan_whole(b, true, &packed) == WEFT_OK &&
         plan_by("fold", NULL, b, &rows) == WEFT_OK &&
         plan_by("streams", &(weft_plan_opts){ .slots = (b->n + 1) / 2, .window = window }, b, &slots) ==
@@ -185,10 +183,6 @@ static void put_four(page *p, const batch *b)
         put(p, "</div>\n");
     } else
         put_between(p, "<p>The layouts cannot be drawn: ", weft_plan_message(), "</p>\n");
-    weft_plan_free(&padded);
-    weft_plan_free(&packed);
-    weft_plan_free(&rows);
-    weft_plan_free(&slots);
 }
 
 void put_layouts(page *p)

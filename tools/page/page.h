@@ -1,6 +1,7 @@
 /* page.h - markup, tables and charts that the sections of the page share. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
+#include <string.h>
 #include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 

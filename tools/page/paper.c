@@ -121,7 +121,7 @@ static void put_item(page *p, const char *begin, const char *text)
 static void put_cost_error(page *p)
 {
     const lab *l = p->lab;
-    double *error = get_memory(l->costs, sizeof *error);
+    SCOPED double *error = get_memory(l->costs, sizeof *error);
     int n = 0;
     for (int i = 0; i < l->costs; i++)
         if (l->cost[i].measured_ms > 0)
@@ -129,7 +129,6 @@ static void put_cost_error(page *p)
     if (n)
         put(p, "- The cost model was wrong by %.1f %% in the median of %d measured parts.\n",
             quantile(error, n, .5), n);
-    free(error);
 }
 
 static void put_limits(page *p, const summary *s)

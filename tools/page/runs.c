@@ -1,6 +1,5 @@
 /* runs.c - writes the results of running models: gradients, exactness, contamination, hard instances, and the
  * cost model. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -106,7 +105,7 @@ static void put_words(page *p, const char *words)
 static void put_cost_chart(page *p)
 {
     int n = p->lab->costs;
-    double *x = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
+    double *x SCOPED = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
     for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool ok = c->predicted_ms > 0 && c->measured_ms > 0;
@@ -134,7 +133,6 @@ static void put_cost_chart(page *p)
         end_figure(p);
         put(p, "</div>\n");
     }
-    free(x);
 }
 
 static void fill_cost(const lab *l, int i, page_row *row)

@@ -77,11 +77,10 @@ static bool open_trial(bench *b, const layer_asked *a, int i)
 {
     const weft_planner *planner;
     weft_plan_opts o;
-    void *memory = NULL;
+    SCOPED void *memory = NULL;
     bool ok = weft_plan_parse(tried[i].text, &planner, &o, &memory) == WEFT_OK &&
               weft_plan_make(planner, b->len, TRIED_LENGTHS, &o, &b->of[i].plan) == WEFT_OK &&
               open_run(a, &b->of[i].plan, most(WORK / a->hidden, 1), tried[i].padded, &b->of[i].run);
-    free(memory);
     return ok || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
@@ -161,7 +160,7 @@ static void run_batch(bench *b, int k, int block)
 {
     timed_batch *t = b->batch[k];
     int64_t rows = b->t.attention ? t->units : t->each, steps = b->t.attention ? t->each : t->units;
-    int32_t *len = get_memory(rows, sizeof *len);
+    SCOPED int32_t *len = get_memory(rows, sizeof *len);
     for (int64_t i = 0; i < rows; i++)
         len[i] = (int32_t)steps;
     weft *w = b->run.w;
@@ -174,7 +173,6 @@ static void run_batch(bench *b, int k, int block)
     t->least[block] = fmin(t->least[block], 1e3 * (work_seconds(w) - start));
     weft_zero_grad(b->run.m);
     weft_clear(w);
-    free(len);
 }
 
 /* Measures a block of rounds. A batch runs several times in a row, because training runs like batches in a
@@ -203,7 +201,7 @@ static bool measure(bench *b)
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
-    bench *b = get_memory(1, sizeof *b);
+    SCOPED bench *b = get_memory(1, sizeof *b);
     bool ok = build(b, a) && measure(b);
     *out = (layer_cost){ .cost.error = HUGE_VAL };
     double spread = HUGE_VAL;
@@ -226,6 +224,5 @@ bool calibrate(const layer_asked *a, layer_cost *out)
         close_run(&b->of[i].run), weft_plan_free(&b->of[i].plan);
     close_run(&b->run);
     free(b->data.rows), free(b->rows);
-    free(b);
     return ok;
 }

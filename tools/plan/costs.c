@@ -2,7 +2,6 @@
  * threads, cell, width, precision and version. */
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +119,7 @@ static void put_numbers(FILE *to, const char *key, const double *x, int n)
 
 static void write_costs(char *path, const layer_cost *l)
 {
-    char *text = NULL, date[32];
+    char *text SCOPED = NULL, date[32];
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     if (to) {
@@ -138,7 +137,6 @@ static void write_costs(char *path, const layer_cost *l)
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
         fprintf(stderr, "weft: plan: cannot write %s, so the costs of the layer are not cached\n", path);
-    free(text);
 }
 
 /* Damaged files and implausible costs are reported and measured again. A missing file is not reported. */

@@ -208,14 +208,11 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
 
 bool plan_foreign(planned *t, const int32_t *len, int64_t n)
 {
-    char *copy = strdup(t->text), *part[3] = { copy, NULL, NULL };
+    char *copy SCOPED = strdup(t->text), *part[3] = { copy, NULL, NULL };
     for (int i = 1; i < 3 && part[i - 1]; i++)
         if ((part[i] = strchr(part[i - 1], ':')))
             *part[i]++ = 0;
-    bool ok = copy && part[1] && *part[1];
-    if (!ok)
-        say_error(FAILED, "plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
-    ok = ok && run_child(t->text, part, t, len, n);
-    free(copy);
-    return ok;
+    if (!copy || !part[1] || !*part[1])
+        return say_failure("plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
+    return run_child(t->text, part, t, len, n);
 }

@@ -2,7 +2,6 @@
  * like any plan. */
 #include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 #include "tools/corpora/corpora.h"
@@ -152,7 +151,7 @@ static bool read_carries(reading *r, const json_t *carry)
         return true;
     if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
         return refuse(r, "\"carry\": expected true, or a list of true or false for each piece");
-    int32_t *possible = possible_carries(p);
+    SCOPED int32_t *possible = possible_carries(p);
     bool ok = true;
     for (int64_t i = 0; i < p->segments && ok; i++) {
         const json_t *value = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
@@ -163,7 +162,6 @@ static bool read_carries(reading *r, const json_t *carry)
         if (ok && json_is_true(value))
             p->segment[i].carry = possible[i];
     }
-    free(possible);
     return ok;
 }
 
@@ -277,7 +275,7 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
 {
     size_t size = 0, offset = 0;
     int before = *count;
-    char *text = corpus_file(path, &size);
+    SCOPED char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
     bool ok = text != NULL, document = text && is_document(text);
     if (!text && errno == ENOENT)
@@ -292,8 +290,5 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
             ok = read_line(&r, text + offset, length, all, count);
         offset += length + 1;
     }
-    if (ok && *count == before)
-        ok = say_failure("%s: found no plan; expected one a line", path);
-    free(text);
-    return ok;
+    return ok && (*count > before || say_failure("%s: found no plan; expected one a line", path));
 }

@@ -53,11 +53,10 @@ static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t
 
 int32_t *possible_carries(const weft_plan *p)
 {
-    piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
+    SCOPED piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
     int32_t *possible = get_memory(p->segments, sizeof *possible);
     for (int64_t b = 0; b < p->batches; b++)
         find_carries(p, b, ends, possible);
-    free(ends);
     return possible;
 }
 
@@ -170,10 +169,9 @@ static void print_carries(const weft_plan *p, int64_t *order)
         any = any || p->segment[i].carry >= 0;
     if (!any)
         return;
-    int32_t *possible = possible_carries(p);
+    SCOPED int32_t *possible = possible_carries(p);
     for (int64_t i = 0; i < p->segments; i++)
         all = all && (p->segment[i].carry >= 0) == (possible[i] >= 0);
-    free(possible);
     printf(all ? ", \"carry\": true" : ", \"carry\": [");
     for (int64_t b = 0; b < p->batches && !all; b++) {
         find_order(p, p->batch + b, order);
@@ -253,7 +251,7 @@ static void print_plan(const planned *t, const int32_t *len)
 {
     const weft_plan *p = &t->plan;
     bool rows = p->in_rows || !is_one_a_row(p);
-    int64_t *order = get_memory(p->segments, sizeof *order);
+    SCOPED int64_t *order = get_memory(p->segments, sizeof *order);
     printf("{\"planner\": ");
     print_string(t->text);
     printf(rows ? ", \"rows\": [" : ", \"batches\": [");
@@ -264,7 +262,6 @@ static void print_plan(const planned *t, const int32_t *len)
     putchar(']');
     print_shape(t, rows, order);
     print_figures(t);
-    free(order);
 }
 
 /* Prints a number, or null for NaN. */

@@ -21,6 +21,9 @@ typedef struct {
     weft_plan_figures figures;
 } planned;
 
+/* Declares plans that are freed at the end of the block. */
+#define PLAN __attribute__((cleanup(weft_plan_free))) weft_plan
+
 /* plan.c: makes the plan that text describes, and measures it. */
 bool make_planned(planned *t, const int32_t *len, int64_t n);
 /* Frees n plans and their array, which may be NULL. */

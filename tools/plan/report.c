@@ -1,5 +1,4 @@
 /* report.c - fills the page's data from plans, with all results that need no run. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/lab/lab.h"
 #include "tools/plan/verdict.h"
@@ -47,7 +46,7 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
                   int count, const char *command, bool times, const layer_cost *costs)
 {
-    lab_plan *plan = get_memory(count, sizeof *plan);
+    SCOPED lab_plan *plan = get_memory(count, sizeof *plan);
     weft_plan_prediction m;
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
@@ -57,14 +56,12 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
         if (costs && weft_plan_predict(&all[i].plan, &costs->cost, false, &m) == WEFT_OK)
             plan[i].predicted_ms = m.ms;
     }
-    ok = ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
-                                        .n = n,
-                                        .len = len,
-                                        .plan = plan,
-                                        .plans = count,
-                                        .command = command,
-                                        .layer = costs,
-                                        .version = weft_version() });
-    free(plan);
-    return ok;
+    return ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
+                                          .n = n,
+                                          .len = len,
+                                          .plan = plan,
+                                          .plans = count,
+                                          .command = command,
+                                          .layer = costs,
+                                          .version = weft_version() });
 }

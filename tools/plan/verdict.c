@@ -1,7 +1,6 @@
 /* verdict.c - judges plans by measured times, by predicted times, or by cells. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
 
@@ -39,7 +38,8 @@ static double limit_of(const verdict *v)
 /* Finds the fastest plan, those that tie with it, and the one of these that changes gradients least. */
 static void choose(verdict *v)
 {
-    double *cost = get_memory(v->n, sizeof *cost), *by = get_memory(v->n, sizeof *by), fastest = HUGE_VAL;
+    SCOPED double *cost = get_memory(v->n, sizeof *cost), *by = get_memory(v->n, sizeof *by);
+    double fastest = HUGE_VAL;
     v->chosen = v->fastest = -1;
     for (int i = 0; i < v->n; i++) {
         if (cost_of(v, i) < fastest) /* false for NaN */
@@ -56,8 +56,6 @@ static void choose(verdict *v)
     }
     if (v->fastest >= 0) /* an empty corpus has no cost */
         v->chosen = weft_plan_choose(cost, by, v->n, fastest > 0 ? limit / fastest - 1 : 0);
-    free(cost);
-    free(by);
 }
 
 /* Returns the main reason why a plan differs from sequences drawn at random. */
