@@ -1,7 +1,6 @@
 /* cost.c - predicts the time of a plan from measured costs, measures how much it changes gradients, and
  * chooses among plans. */
 #include <math.h>
-#include <stdlib.h>
 #include "plan/plan.h"
 
 /* ---- milliseconds ---- */

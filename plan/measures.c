@@ -1,7 +1,6 @@
 /* measures.c - measures of a plan: weights of tokens in the gradient, work, order of lengths, repeated
  * neighbours. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 

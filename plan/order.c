@@ -1,6 +1,5 @@
 /* order.c - orders of sequences: as given, by length, shuffled. A radix sort orders ten million lengths in a
  * fraction of a second. */
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 

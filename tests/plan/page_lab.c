@@ -1,7 +1,6 @@
 /* page_lab.c - writes the page of a lab whose measurements are all formulas, for test_page.sh. The command
  * loads it as a planner, and it calls functions of the command. */
 #include <math.h>
-#include <stdlib.h>
 #include "tools/lab/lab.h"
 
 enum { POINTS = 8, SEEDS = 3, PLANS = 2 };

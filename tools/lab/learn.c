@@ -1,7 +1,6 @@
 /* learn.c - measures learning curves. Every update has the same number of tokens for all planners, so that a
  * planner with smaller batches does not get more updates. */
 #include <math.h>
-#include <stdlib.h>
 #include "plan/plan.h"
 #include "tools/lab/run.h"
 

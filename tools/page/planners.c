@@ -1,5 +1,4 @@
 /* planners.c - writes the tables of all plans and their operations, and draws steps against milliseconds. */
-#include <string.h>
 #include "tools/page/page.h"
 
 static void fill_plan(const lab *l, int i, page_row *row)
