@@ -202,12 +202,11 @@ static int run_all(lab_run *r, const char *command, const json_t *was, bool seal
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
     bool late = is_late(r);
-    json_t *now = write_results(r, command);
+    json_auto_t *now = write_results(r, command);
     const char *out = r->asked.out ? r->asked.out : "the comparison";
     if (!now)
         return FAILED;
     int status = was && ok ? lab_compare_records(was, now, sealed) : ok ? GOOD : FAILED;
-    json_decref(now);
     if (ok && interrupted)
         return say_error(FAILED, "lab: interrupted; %s has the measurements so far", out);
     if (ok && late)
@@ -305,7 +304,7 @@ static int take_record(lab_asked *a, json_t **record, bool *sealed)
 static int run_lab(int argc, char **argv)
 {
     lab_run r = { .started = seconds_now(), .notes = { json_array(), json_array(), json_array() } };
-    json_t *was = NULL;
+    json_auto_t *was = NULL;
     bool sealed = true;
     char path[4096], *command SCOPED = command_line("weft lab", argc, argv);
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
@@ -327,7 +326,6 @@ static int run_lab(int argc, char **argv)
         status = run_all(&r, command, was, sealed);
     }
     free_run(&r);
-    json_decref(was);
     return status;
 }
 

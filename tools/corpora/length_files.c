@@ -144,11 +144,10 @@ bool add_json_lengths(const char *path, const char *text, size_t n, const length
         json_error_t e;
         for (; counted < c; counted++)
             line += *counted == '\n';
-        json_t *value = json_loadb(c, (size_t)(text + n - c), JSON_DISABLE_EOF_CHECK, &e);
+        json_auto_t *value = json_loadb(c, (size_t)(text + n - c), JSON_DISABLE_EOF_CHECK, &e);
         snprintf(at.text, sizeof at.text, "%.300s:%lld", path, value ? line : line + e.line - 1);
         ok = value ? add_json(&at, value) : say_failure("%s: %s; expected JSON", at.text, e.text);
         c += value ? e.position : 0;
-        json_decref(value);
     }
     return ok;
 }

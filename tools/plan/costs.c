@@ -62,7 +62,7 @@ static const char *read_object(const json_t *object, layer_cost *out)
 bool read_costs(const char *path, layer_cost *out)
 {
     json_error_t e;
-    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+    json_auto_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     const char *error = all ? read_object(all, out) : NULL;
     if (!all && json_error_code(&e) == json_error_cannot_open_file)
         say_error(FAILED, "plan: --costs %s: %s", path, strerror(errno));
@@ -70,7 +70,6 @@ bool read_costs(const char *path, layer_cost *out)
         say_error(FAILED, "plan: --costs %s:%d: %s; expected JSON", path, e.line, e.text);
     else if (error)
         say_error(FAILED, "plan: --costs %s: %s", path, error);
-    json_decref(all);
     return all && !error;
 }
 
@@ -143,7 +142,7 @@ static void write_costs(char *path, const layer_cost *l)
 static bool read_cache(const char *path, layer_cost *out)
 {
     json_error_t e;
-    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+    json_auto_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     bool ok = all && !read_object(all, out), plausible = ok && is_plausible(&out->cost);
     if (!ok && (all || json_error_code(&e) != json_error_cannot_open_file))
         fprintf(stderr, "weft: plan: %s is damaged; measuring the layer again\n", path);
@@ -152,7 +151,6 @@ static bool read_cache(const char *path, layer_cost *out)
                 "weft: plan: in %s a step of more rows costs less than one of fewer; measuring the "
                 "layer again\n",
                 path);
-    json_decref(all);
     return plausible;
 }
 

@@ -237,8 +237,8 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
                           int *count)
 {
     json_error_t e;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e),
-           *plans = json_object_get(document, "plans");
+    json_auto_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    json_t *plans = json_object_get(document, "plans");
     bool ok = json_is_array(plans);
     if (!document)
         say_error(FAILED, "%s:%d: %s; expected JSON", path, e.line, e.text);
@@ -248,19 +248,15 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
         snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
         ok = add_plan(r, json_array_get(plans, i), all, count);
     }
-    json_decref(document);
     return ok;
 }
 
 static bool read_line(reading *r, const char *text, size_t size, planned **all, int *count)
 {
     json_error_t e;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
-    bool ok = document ?
-                  add_plan(r, document, all, count) :
-                  say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
-    json_decref(document);
-    return ok;
+    json_auto_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    return document ? add_plan(r, document, all, count) :
+                      say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
 }
 
 static bool is_document(const char *text)

@@ -20,10 +20,9 @@ static void begin_value(void)
 static void put_text(const char *form, const char *value)
 {
     if (asked.json) {
-        json_t *quoted = json_string(value);
+        json_auto_t *quoted = json_string(value);
         quoted = quoted ? quoted : json_string("(not UTF-8)");
         json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
-        json_decref(quoted);
         return;
     }
     char *text SCOPED = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
