@@ -103,18 +103,13 @@ static const char *describe_load(const lab_run *r, char *text, size_t size)
 /* Writes the page, the record and the report. Returns the record, or NULL after a printed error. */
 static json_t *write_results(lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "", over[64], busy[200], names[200], left_out[240];
+    char device[64], date[32], over[64], busy[200], names[200], left_out[240];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
     snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it", r->asked.seconds);
     snprintf(left_out, sizeof left_out, "--only left out %s", lab_experiments(~r->asked.leave_out, names));
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
-    if (page->costs)
-        snprintf(words, sizeof words,
-                 "One layer (%s), forward and backward, on the first batches of each plan. Times are "
-                 "predicted from steps of 1, 2, 4 .. 128 rows.",
-                 r->layer.name);
     page->corpus = r->asked.corpus;
     page->n = r->train.n;
     page->len = r->train.len;
@@ -132,7 +127,6 @@ static json_t *write_results(lab_run *r, const char *command)
                                          NULL;
     page->layer = page->costs ? &r->layer : NULL;
     page->busy = describe_load(r, busy, sizeof busy);
-    page->cost_words = words;
     json_t *record = lab_make_record(r, command);
     if ((!r->asked.out || write_page(r->asked.out, page)) &&
         (!r->asked.record || lab_write_record(r->asked.record, record)) &&

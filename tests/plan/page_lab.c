@@ -15,7 +15,7 @@ static void learn(lab_plan *l, int k)
                                           .updates = (10. - k) * i,
                                           .seconds = (.5 + .2 * k) * i,
                                           .loss = 1 + .1 * k + 2. / (1 + i) + .01 * s * (i % 3) };
-        curve[k][s] = (lab_curve){ (uint64_t)s + 1, POINTS, point[k][s] };
+        curve[k][s] = (lab_curve){ POINTS, point[k][s] };
     }
     l->curve = curve[k], l->curves = SEEDS;
     l->planner_ms = 1.5 + k, l->predicted_ms = 90 + 8 * k, l->median_ms = 100 + 40 * k;
@@ -46,9 +46,8 @@ static bool write_lab(const int32_t *len, int64_t n)
     }
     const lab measured = { "a corpus & its \"name\" <b>\xC3\xA9\xFF\x01", n, len, plan, PLANS,
                            "weft lab 'it''s'", "0", "1, 2, 3", "reference, 1 thread", "2026-11-24",
-                           exact, contamination, adversary, cost, 2, 2, 3, 4,
-                           "ms = .02 steps + .001 tokens\nheld out: 12 % in the median",
-                           NULL, 1.85, NULL, NULL, "CPU time was 93 % of the wall time" };
+                           exact, contamination, adversary, cost, 2, 2, 3, 4, NULL, 1.85, NULL, NULL,
+                           "CPU time was 93 % of the wall time" };
     json_t *record = json_pack("{s:{s:s},s:{s:s,s:i,s:i,s:i,s:i,s:i,s:s},s:{s:i,s:f,s:i,s:f,s:i,s:i,s:i,"
                                "s:i},s:{s:s,s:s}}", "weft", "version", "0", "corpus", "name", "a | corpus_*",
                                "sequences", 200, "tokens", 4000, "held_out_sequences", 10, "held_out_tokens",

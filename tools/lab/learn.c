@@ -169,7 +169,7 @@ bool lab_learn(lab_run *r)
     for (int i = 0; i < r->asked.planners; i++) {
         r->page.plan[i].curve = r->curve[i];
         for (int s = 0; s < SEEDS; s++)
-            r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
+            r->curve[i][s].point = r->point[i][s];
     }
     for (int s = 0; s < r->asked.seeds && ok; s++)
         for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {

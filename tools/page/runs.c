@@ -1,6 +1,5 @@
 /* runs.c - writes the results of running models: gradients, exactness, contamination, hard instances, and the
  * cost model. */
-#include <string.h>
 #include "tools/page/page.h"
 
 /* ---- gradient and exactness ---- */
@@ -90,17 +89,6 @@ void put_adversaries(page *p)
 }
 
 /* ---- cost ---- */
-static void put_words(page *p, const char *words)
-{
-    while (words && *words) {
-        size_t n = strcspn(words, "\n");
-        char line[600];
-        snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), words);
-        put_between(p, "<p>", line, "</p>\n");
-        words += n + (words[n] == '\n');
-    }
-}
-
 /* Draws the points that the model was fitted to, the points held out, and the diagonal. */
 static void put_cost_chart(page *p)
 {
@@ -146,11 +134,14 @@ static void fill_cost(const lab *l, int i, page_row *row)
 
 void put_cost(page *p)
 {
-    put_words(p, p->lab->cost_words);
     if (!p->lab->costs) {
         put_missing(p, "No cost model was fitted or compared for this page");
         return;
     }
+    if (p->lab->layer)
+        put_between(p, "<p>One layer (", p->lab->layer->name,
+                    "), forward and backward, on the first batches of each plan. Times are predicted from "
+                    "steps of 1, 2, 4 .. 128 rows.</p>\n");
     put_cost_chart(p);
     put_table(p, "Predicted and measured times.", "point", p->lab->costs, fill_cost, NULL);
 }
