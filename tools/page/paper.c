@@ -106,7 +106,8 @@ static void put_results(page *p, const summary *s)
             s->contaminating, s->tested);
     put(p, "\n\n");
     draw_lengths(p);
-    draw_steps(p);
+    if (s->times)
+        draw_steps(p);
     if (s->learning)
         draw_learning(p, 0);
 }

@@ -96,17 +96,13 @@ void draw_steps(page *p)
     double x[MOST], origin = 0;
     char name[MOST][12];
     int n = p->lab->plans < MOST ? p->lab->plans : MOST;
-    bool measured = false;
     for (int i = 0; i < n; i++) {
         const lab_plan *entry = p->lab->plan + i;
         x[i] = (double)entry->made->figures.steps;
         snprintf(name[i], sizeof name[i], "%d", i + 1);
         curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &entry->median_ms };
-        measured = measured || entry->median_ms > 0;
     }
     curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
-    if (!measured)
-        return;
     put_chart(p, CHART_HEIGHT, "Steps against milliseconds",
               &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 },
               "One dot for each plan, with its number in the table.");
@@ -117,10 +113,7 @@ void draw_steps(page *p)
 
 void put_steps(page *p)
 {
-    bool measured = false;
-    for (int i = 0; i < p->lab->plans; i++)
-        measured = measured || p->lab->plan[i].median_ms > 0;
-    if (!measured) {
+    if (p->lab->verdict->basis != VERDICT_BY_TIMES) {
         put_missing(p, "Nothing was run for this page, so times are missing");
         return;
     }
