@@ -22,8 +22,7 @@ bool lab_stops(const lab_run *r) { return interrupted || is_late(r); }
 bool lab_refuse(const char *planner, weft *w)
 {
     lab_end_progress();
-    say_error(FAILED, "lab: %s: %s", planner, weft_error_message(w));
-    return false;
+    return say_failure("lab: %s: %s", planner, weft_error_message(w));
 }
 
 lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)

@@ -52,10 +52,9 @@ static const corpus *corpus_named(const char *name, size_t length)
 
 static bool refuse(const corpus *c, const char *text, const char *found)
 {
-    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
-              c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
-              c->numbers ? "[,n=..][,seed=..]" : "");
-    return false;
+    return say_failure("corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
+                       c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
+                       c->numbers ? "[,n=..][,seed=..]" : "");
 }
 
 static int numbers_of(const corpus *c)

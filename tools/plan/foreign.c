@@ -152,20 +152,17 @@ static void say_ending(const char *text, const ending *e, int seconds)
 static bool judge(const char *text, const head *h, const planned *t, const int32_t *len, int64_t n)
 {
     if (h->magic != MAGIC)
-        say_error(FAILED, "plan: %s: the planner's output in its pipe is not a plan", text);
-    else if (h->status != WEFT_OK && !*h->message)
-        say_error(FAILED, "plan: %s: the planner returned status %d (%s) without a message", text,
-                  (int)h->status, weft_status_name((weft_status)h->status));
-    else if (h->status != WEFT_OK)
-        say_error(FAILED, "plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
-    else if (h->capacity < 0 || h->capacity > INT32_MAX)
-        say_error(FAILED, "plan: %s: the planner returned capacity %lld; expected 0 .. %d", text,
-                  (long long)h->capacity, INT32_MAX);
-    else if (weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) != WEFT_OK)
-        say_error(FAILED, "plan: %s: %s", text, weft_plan_message());
-    else
-        return true;
-    return false;
+        return say_failure("plan: %s: the planner's output in its pipe is not a plan", text);
+    if (h->status != WEFT_OK && !*h->message)
+        return say_failure("plan: %s: the planner returned status %d (%s) without a message", text,
+                           (int)h->status, weft_status_name((weft_status)h->status));
+    if (h->status != WEFT_OK)
+        return say_failure("plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
+    if (h->capacity < 0 || h->capacity > INT32_MAX)
+        return say_failure("plan: %s: the planner returned capacity %lld; expected 0 .. %d", text,
+                           (long long)h->capacity, INT32_MAX);
+    return weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) == WEFT_OK ||
+           say_failure("plan: %s: %s", text, weft_plan_message());
 }
 
 static bool start(keeper *k, job *j, int seconds)
