@@ -114,8 +114,6 @@ static json_t *write_results(lab_run *r, const char *command)
     page->len = r->train.len;
     page->plans = r->asked.planners;
     page->command = command;
-    page->version = weft_version();
-    page->seed = "1";
     page->device = device;
     date_now(DATE, date);
     page->date = date;

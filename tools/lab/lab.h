@@ -47,8 +47,8 @@ typedef struct {
     const int32_t *len;
     lab_plan *plan;
     int plans;
-    /* seed, device with its threads, and date may be NULL; these two belong to measured times */
-    const char *command, *version, *seed, *device, *date;
+    /* device with its threads, and date may be NULL; they belong to measured times */
+    const char *command, *device, *date;
     lab_exact *exact;
     lab_contamination *contamination;
     lab_adversary *adversary;

@@ -106,8 +106,8 @@ static void put_facts(page *p)
     put(p, " sequences, ");
     put_real(p, (double)tokens, 0);
     put(p, " tokens</dd>\n");
-    put_fact(p, "Version", l->version);
-    put_fact(p, "Seed", l->seed);
+    put_fact(p, "Version", weft_version());
+    put_fact(p, "Seed", l->device ? "1" : NULL);
     put_fact(p, "Measured on", l->device);
     put_fact(p, "Machine", l->busy);
     put_fact(p, "Date", l->date);
@@ -172,7 +172,7 @@ static void put_sources(page *p)
         put_plan(p, i);
         put_between(p, ": ", source, "</li>\n");
     }
-    put_between(p, "<li>weft ", p->lab->version, "</li>\n</ul>\n");
+    put_between(p, "<li>weft ", weft_version(), "</li>\n</ul>\n");
 }
 
 static void put_more(page *p)

@@ -164,7 +164,7 @@ static void put_end(page *p, const char *record_path)
                "```sh\n%s\n```\n", again);
     free(again);
     put(p, "\n## Sources\n\n");
-    put_item(p, "weft ", p->lab->version);
+    put_item(p, "weft ", weft_version());
     for (int i = 0; i < p->lab->plans; i++) {
         const planned *made = p->lab->plan[i].made;
         if (made->planner.source && strcmp(made->planner.source, "-")) {

@@ -62,6 +62,5 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
                                           .plan = plan,
                                           .plans = count,
                                           .command = command,
-                                          .layer = costs,
-                                          .version = weft_version() });
+                                          .layer = costs });
 }
