@@ -131,8 +131,7 @@ static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loa
     double squares = 0;
     memset(t->ends, 0, (size_t)rows * sizeof *t->ends);
     memset(t->tokens, 0, (size_t)rows * sizeof *t->tokens);
-    for (int64_t k = 0; k < rows; k++)
-        t->squares[k] = 0;
+    memset(t->squares, 0, (size_t)rows * sizeof *t->squares);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         int64_t end = s->column + s->length, key = s->row,

@@ -67,7 +67,6 @@ static bool open_times(lab_run *r)
            say_failure("lab: %s", weft_file_message());
 }
 
-/* Writes the sizes of the parts for training and for testing. */
 static void write_sizes(const lab_run *r)
 {
     weft_journal_text(r->times, "experiment", "data");

@@ -141,7 +141,6 @@ static int list_planners(void)
     return finish_output("plan", GOOD);
 }
 
-/* Quotes the arguments for a shell. */
 char *command_line(const char *name, int argc, char **argv)
 {
     char *text = NULL;

@@ -46,7 +46,6 @@ static void count_lengths(const lab *l, counted *c)
     c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
 }
 
-/* Lists the distinct capacities of the plans. */
 static int capacities(const lab *l, int64_t *mark)
 {
     int n = 0;

@@ -264,7 +264,6 @@ static void print_plan(const planned *t, const int32_t *len)
     print_figures(t);
 }
 
-/* Prints a number, or null for NaN. */
 static void print_number(const char *key, double x)
 {
     isfinite(x) ? printf(", \"%s\": %.9g", key, x) : printf(", \"%s\": null", key);
