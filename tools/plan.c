@@ -102,13 +102,12 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
 static bool print_plans(const asked *a, const planned *all, int count, const int32_t *len, int64_t n,
                         const layer_cost *costs)
 {
-    verdict v = { 0 };
+    VERDICT v = { 0 };
     bool ok = !a->json || !costs || judge_made(&v, all, count, len, n, costs);
     if (ok && a->json)
         print_json(all, count, len, costs ? &v : NULL);
     else if (ok)
         print_table(all, count);
-    free(v.plan);
     return ok && (a->json || !costs || explain_plans(all, count, len, n, costs));
 }
 

@@ -1,5 +1,4 @@
 /* page.c - writes the page: head, contents, sections in order, and the end. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -191,23 +190,19 @@ static void put_more(page *p)
 bool write_page(const char *path, const lab *l)
 {
     lab judged = *l;
-    verdict v;
+    VERDICT v;
     page p = { .lab = &judged };
-    bool ok = judge_lab(l, &v);
+    if (!judge_lab(l, &v))
+        return false;
     judged.verdict = &v;
-    if (ok) {
-        weft__svg_open(&p.svg, path);
-        put_head(&p);
-        for (int i = 0; i < SECTIONS; i++) {
-            put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
-                sections[i].name, i + 1, sections[i].title);
-            sections[i].write(&p);
-            put(&p, "</section>\n");
-        }
-        put(&p, "</main>\n<script>\n%s</script>\n", page_script);
-        ok = weft__svg_close(&p.svg, "</body>\n</html>\n") == WEFT_OK ||
-             say_failure("%s", weft_file_message());
+    weft__svg_open(&p.svg, path);
+    put_head(&p);
+    for (int i = 0; i < SECTIONS; i++) {
+        put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
+            sections[i].name, i + 1, sections[i].title);
+        sections[i].write(&p);
+        put(&p, "</section>\n");
     }
-    free(v.plan);
-    return ok;
+    put(&p, "</main>\n<script>\n%s</script>\n", page_script);
+    return weft__svg_close(&p.svg, "</body>\n</html>\n") == WEFT_OK || say_failure("%s", weft_file_message());
 }

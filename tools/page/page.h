@@ -87,8 +87,8 @@ void begin_data(page *, const char *heads);
 void end_data(page *);
 
 /* ---- sections, in files of their own ---- */
-/* Judges the plans by measured times, or else by costs or cells. The caller frees v->plan. Returns false
- * after a printed error. */
+/* Judges the plans by measured times, or else by costs or cells, into a VERDICT. Returns false after a
+ * printed error. */
 bool judge_lab(const lab *, verdict *);
 /* Writes which plan to take, and why; put_advice: only that. */
 void put_verdict(page *);

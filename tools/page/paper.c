@@ -178,23 +178,20 @@ static void put_end(page *p, const char *record_path)
 bool write_paper(const char *path, const lab *l, const json_t *record, const char *record_path)
 {
     lab judged = *l;
-    verdict v;
+    VERDICT v;
     page p = { .lab = &judged, .paper = path };
     summary s = summarize(l);
-    bool ok = judge_lab(l, &v);
+    if (!judge_lab(l, &v))
+        return false;
     judged.verdict = &v;
-    if (ok) {
-        weft__svg_open(&p.svg, path);
-        put_between(&p, "# Plans for ", l->corpus, "\n\n");
-        put(&p, "Which of %d plans takes the least time to train on this corpus, and how does it change "
-                "gradients and learning?\n\n", l->plans);
-        put_advice(&p);
-        put_method(&p, record, &s);
-        put_results(&p, &s);
-        put_limits(&p, &s);
-        put_end(&p, record_path);
-        ok = (weft__svg_close(&p.svg, "") == WEFT_OK && !p.failed) || say_failure("%s", weft_file_message());
-    }
-    free(v.plan);
-    return ok;
+    weft__svg_open(&p.svg, path);
+    put_between(&p, "# Plans for ", l->corpus, "\n\n");
+    put(&p, "Which of %d plans takes the least time to train on this corpus, and how does it change "
+            "gradients and learning?\n\n", l->plans);
+    put_advice(&p);
+    put_method(&p, record, &s);
+    put_results(&p, &s);
+    put_limits(&p, &s);
+    put_end(&p, record_path);
+    return (weft__svg_close(&p.svg, "") == WEFT_OK && !p.failed) || say_failure("%s", weft_file_message());
 }

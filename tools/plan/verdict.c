@@ -1,6 +1,7 @@
 /* verdict.c - judges plans by measured times, by predicted times, or by cells. */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
 
@@ -173,6 +174,8 @@ bool judge_plans(verdict *v, const int32_t *len, int64_t count, const layer_cost
     }
     return true;
 }
+
+void free_verdict(verdict *v) { free(v->plan); }
 
 bool judge_made(verdict *v, const planned *all, int n, const int32_t *len, int64_t count,
                 const layer_cost *costs)
