@@ -64,11 +64,8 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
         double remaining = deadline - weft__seconds();
         if (q == rank || t->wait(roll[q].request, remaining > 0 ? remaining : 0) == 1)
             continue;
-        if (silent == 0)
-            snprintf(text, size, "rank %d", q);
-        else if (silent < NAMED)
-            snprintf(text + strlen(text), size - strlen(text), ", rank %d", q);
-        silent++;
+        if (silent++ < NAMED)
+            snprintf(text + strlen(text), size - strlen(text), "%srank %d", *text ? ", " : "", q);
     }
     if (silent > NAMED)
         snprintf(text + strlen(text), size - strlen(text), " and %d more", silent - NAMED);
@@ -77,7 +74,7 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
 
 bool weft__is_late(weft_parallel *p, int peer, const char *operation)
 {
-    char silent[128];
+    char silent[128] = "";
     int n = list_silent(p, silent, sizeof silent);
     if (n)
         weft__fail(p->w, WEFT_EDEVICE,

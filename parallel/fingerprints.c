@@ -124,7 +124,6 @@ static const char *path_at(const weft_module *m, int64_t i)
     return p ? p->path : "";
 }
 
-/* Names the first parameter whose values differ between ranks. */
 void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n)
 {
     if (!weft__hand_out(p, operation, own, n * (int64_t)sizeof *own))

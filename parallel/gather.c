@@ -163,11 +163,3 @@ const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64
         *n = known ? p->batch.n : 0;
     return known ? (const weft_parallel_result *)(const void *)p->results.table.at : NULL;
 }
-
-void weft__results_end(weft_parallel *p)
-{
-    weft__results *r = &p->results;
-    void *const all[] = { r->put.at, r->marks.at, r->gathered.at, r->table.at };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__release(p->w, all[i]);
-}

@@ -234,9 +234,3 @@ bool weft__link_up(weft_parallel *p)
                 reason);
     return true;
 }
-
-void weft__link_end(weft_parallel *p)
-{
-    weft__link_down(p);
-    weft__device_release(p->w, p->linked.terms.at);
-}

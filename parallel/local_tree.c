@@ -27,7 +27,7 @@ static int branches_before(const weft_parallel *p, int shard, weft__branch out[W
 }
 
 /* ---- gradients ---- */
-static void release_levels(weft_parallel *p)
+void weft__release_levels(weft_parallel *p)
 {
     for (int i = 0; i < WEFT__BRANCHES; i++) {
         weft__device_release(p->w, p->level[i]);
@@ -36,18 +36,11 @@ static void release_levels(weft_parallel *p)
     p->level_room = 0;
 }
 
-void weft__fold_end(weft_parallel *p)
-{
-    release_levels(p);
-    weft__device_release(p->w, p->shard_losses.device.at);
-    weft__release(p->w, p->shard_losses.host.at);
-}
-
 /* Returns the memory of a waiting branch; NULL and a sticky error if memory is short. */
 static real *level_of(weft_parallel *p, int i)
 {
     if (p->level_room < p->n) {
-        release_levels(p);                       /* the model has grown between two batches */
+        weft__release_levels(p);                 /* the model has grown between two batches */
         p->level_room = p->n;
     }
     if (!p->level[i])

@@ -83,15 +83,17 @@ static void parallel_end(void *user)
     weft_parallel *p = user;
     if (!p->w)
         return;
-    weft__link_end(p);
-    weft__fold_end(p);
-    weft__results_end(p);
+    weft__link_down(p);
+    weft__release_levels(p);
     free(p->image.bytes);
-    weft__portion *b = &p->batch;
-    void *const all[] = { p->len, p->stage.at, p->outbox.at, p->inbox.at, p->roll.at, b->memory.at };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__release(p->w, all[i]);
-    weft__device_release(p->w, b->device.at);
+    const weft__results *r = &p->results;
+    void *const on_host[] = { p->len, p->stage.at, p->outbox.at, p->inbox.at, p->roll.at, p->batch.memory.at,
+                              r->put.at, r->marks.at, r->gathered.at, r->table.at, p->shard_losses.host.at };
+    void *const on_device[] = { p->batch.device.at, p->shard_losses.device.at, p->linked.terms.at };
+    for (size_t i = 0; i < sizeof on_host / sizeof *on_host; i++)
+        weft__release(p->w, on_host[i]);
+    for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
+        weft__device_release(p->w, on_device[i]);
 }
 
 static void parallel_recover(void *user)

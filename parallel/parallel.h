@@ -163,7 +163,7 @@ void weft__fold_early(weft_parallel *p, int64_t from);
 bool weft__losses_begin(weft_parallel *p);
 void weft__keep_loss(weft_parallel *p, weft_loss loss);
 void weft__fold_losses(weft_parallel *p);
-void weft__fold_end(weft_parallel *p);           /* frees the memory */
+void weft__release_levels(weft_parallel *p);     /* frees the gradients of finished branches */
 
 /* ---- exchange.c ---- */
 /* Allocates the memory for an exchange. Returns false if memory is short; the context has failed then. Call
@@ -194,7 +194,6 @@ bool weft__find_shared_devices(weft_parallel *p);
  * context has failed. */
 bool weft__link_up(weft_parallel *p);
 void weft__link_down(weft_parallel *p);          /* until the next weft__link_up */
-void weft__link_end(weft_parallel *p);
 /* Messages are posted in groups. watch: before the first group, after the ranks agree. */
 void weft__link_watch(weft_parallel *p), weft__link_group(weft_parallel *p, bool begins);
 void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n);
@@ -260,7 +259,7 @@ bool weft__sums_reserve(weft_parallel *p);
 bool weft__share_sums(weft_parallel *p);
 
 /* ---- gather.c ---- */
-void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
+void weft__results_begin(weft_parallel *);
 /* Computes the size of the results, while weft__words_of has the sums. */
 void weft__results_measure(weft_parallel *p);
 /* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */

@@ -90,8 +90,7 @@ static void open_transport(void)
     const weft__transport *t = library ? check_transport(library, name, fault, sizeof fault) : NULL;
     bool open = t && t->open(&joined, version, sizeof version, fault, sizeof fault);
     version[sizeof version - 1] = fault[sizeof fault - 1] = 0;
-    if (open)
-        opened = t;
+    opened = open ? t : NULL;
     if (open)
         *fault = 0;
     else if (!*fault)

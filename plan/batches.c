@@ -4,13 +4,6 @@
 
 enum { POOL = 50 }; /* batches of a pool by default, as in the loader */
 
-/* Cuts the order by count. order NULL: memory was short. */
-static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts *o, int32_t *order,
-                             weft_plan *p)
-{
-    return order ? weft__plan_cut(p, len, order, n, o->count) : WEFT_ENOMEM;
-}
-
 /* ---- limits ---- */
 typedef struct {
     const weft_plan_opts *o;
@@ -29,12 +22,12 @@ static bool begins(batch *b, int32_t sequence)
     return full;
 }
 
-/* Cuts an order into batches within the limits. */
+/* Cuts an order into batches within the limits. order NULL: memory was short. */
 static weft_status cut_at_limits(weft_plan *p, const weft_plan_opts *o, const int32_t *len,
                                  const int32_t *order, int64_t n)
 {
     batch b = { o, len, 0, 0 };
-    weft_status s = WEFT_OK;
+    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
         s = begins(&b, order[i]) ? weft__plan_end_whole(p) : WEFT_OK;
         s = s == WEFT_OK ? weft__plan_add_whole(p, len, order[i]) : s;
@@ -55,14 +48,13 @@ weft_status weft__planner_order(const int32_t *len, int64_t n, const weft_plan_o
     weft_status s = check_limits(o, "order");
     if (s != WEFT_OK)
         return s;
-    int32_t *order = weft__plan_order(n);
-    s = order ? cut_at_limits(p, o, len, order, n) : WEFT_ENOMEM;
+    s = cut_at_limits(p, o, len, weft__plan_order(n), n);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
 weft_status weft__planner_sorted(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    weft_status s = cut_order(len, n, o, weft__plan_sorted(o, len, n, false), p);
+    weft_status s = cut_at_limits(p, o, len, weft__plan_sorted(o, len, n, false), n);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -71,7 +63,7 @@ weft_status weft__planner_random(const int32_t *len, int64_t n, const weft_plan_
     int32_t *order = weft__plan_order(n);
     if (order)
         weft_stream_permutation(o->stream, n, order);
-    return cut_order(len, n, o, order, p);
+    return cut_at_limits(p, o, len, order, n);
 }
 
 /* ---- pools ---- */
@@ -114,7 +106,7 @@ weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan
             order[i] = order[last];
             order[last] = index;
         }
-    return cut_order(len, n, o, order, p);
+    return cut_at_limits(p, o, len, order, n);
 }
 
 /* ---- a budget of padded cells ---- */

@@ -63,25 +63,25 @@ void weft_plan_free(weft_plan *p)
 }
 
 /* ---- growing ---- */
-static bool grow(void **array, int64_t *room, int64_t needed, size_t bytes)
+bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes)
 {
     if (needed <= *room)
         return true;
     int64_t more = needed > 2 * *room ? needed : 2 * *room;
-    void *bigger = (uint64_t)more > SIZE_MAX / bytes ? NULL : realloc(*array, (size_t)more * bytes);
-    if (!bigger)
+    void *array;
+    memcpy(&array, list, sizeof array);
+    array = (uint64_t)more > SIZE_MAX / bytes ? NULL : realloc(array, (size_t)more * bytes);
+    if (!array)
         return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld segments", (long long)needed), false;
-    *array = bigger;
+    memcpy(list, &array, sizeof array);
     *room = more;
     return true;
 }
 
 static bool reserve(weft_plan *p, int64_t segments)
 {
-    void *array = p->segment;
-    bool ok = grow(&array, &p->room[SEGMENTS], segments, sizeof *p->segment);
-    p->segment = array;
-    return ok;
+    return segments <= p->room[SEGMENTS] ||
+           weft__plan_grow(&p->segment, &p->room[SEGMENTS], segments, sizeof *p->segment);
 }
 
 bool weft__plan_is_intact(const weft_plan *p)
@@ -109,10 +109,7 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
                                 "plan_end_batch: %lld rows of %lld cells; expected 0 .. %d rows of 0 .. "
                                 "%lld cells",
                                 (long long)rows, (long long)width, INT32_MAX, (long long)WEFT__PLAN_WIDTH);
-    void *array = p->batch;
-    bool ok = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
-    p->batch = array;
-    if (!ok)
+    if (!weft__plan_grow(&p->batch, &p->room[BATCHES], p->batches + 1, sizeof *p->batch))
         return WEFT_ENOMEM;
     p->batch[p->batches++] = (weft_plan_batch){ p->room[OPEN], p->segments - p->room[OPEN], rows, width };
     p->room[OPEN] = p->segments;
@@ -134,17 +131,6 @@ weft_status weft__plan_end_whole(weft_plan *p)
     for (int64_t i = p->room[OPEN]; i < p->segments; i++)
         width = p->segment[i].length > width ? p->segment[i].length : width;
     return weft_plan_end_batch(p, rows, width);
-}
-
-weft_status weft__plan_cut(weft_plan *p, const int32_t *len, const int32_t *order, int64_t n, int64_t count)
-{
-    weft_status s = WEFT_OK;
-    for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
-        s = weft__plan_add_whole(p, len, order[i]);
-        if (s == WEFT_OK && (i == n - 1 || (i + 1) % count == 0))
-            s = weft__plan_end_whole(p);
-    }
-    return s;
 }
 
 /* Shuffles the batches with their segments. The plan must not carry states. */

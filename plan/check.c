@@ -312,23 +312,31 @@ static weft_status check_carries(const checking *t)
 /* ---- counts, which the divisors of losses use ---- */
 static weft_status check_counts(const checking *t)
 {
-    int64_t tokens = 0, not_empty = 0, empty = weft__plan_without_segment(t->p, t->len, t->n);
-    for (int64_t i = 0; i < t->n; i++) {
-        tokens += t->len[i];
-        not_empty += t->len[i] > 0;
-    }
+    int64_t empty = weft__plan_without_segment(t->p, t->len, t->n);
+    weft_plan all = { 0 };
+    weft__plan_set_counts(&all, t->len, t->n);
     /* a shard does not know the lengths of sequences outside it */
     if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "the plan counts %lld sequences of length 0 without a segment; expected %lld",
                                 (long long)t->p->empty, (long long)empty);
-    if (t->p->sequences == t->n && t->p->tokens == tokens && t->p->not_empty == not_empty)
+    if (t->p->sequences == t->n && t->p->tokens == all.tokens && t->p->not_empty == all.not_empty)
         return WEFT_OK;
     return weft_plan_refuse(WEFT_EFORMAT,
                             "the plan counts %lld of %lld sequences as not empty, with %lld tokens; expected "
                             "%lld of %lld, with %lld tokens",
                             (long long)t->p->not_empty, (long long)t->p->sequences, (long long)t->p->tokens,
-                            (long long)not_empty, (long long)t->n, (long long)tokens);
+                            (long long)all.not_empty, (long long)t->n, (long long)all.tokens);
+}
+
+void weft__plan_set_counts(weft_plan *p, const int32_t *len, int64_t n)
+{
+    p->sequences = n;
+    for (int64_t i = 0; i < n; i++) {
+        p->tokens += len[i];
+        p->not_empty += len[i] > 0;
+    }
+    p->empty = n - p->not_empty;
 }
 
 int64_t weft__plan_without_segment(const weft_plan *p, const int32_t *len, int64_t n)
@@ -368,13 +376,11 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: the plan or len is NULL or incomplete; expected a plan of at most %d "
                        "segments, and lengths", INT32_MAX);
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
-    s = s == WEFT_OK ? check_counts(&t) : s;
-    weft__plan_scope_close(scope);
-    return s;
+    return s == WEFT_OK ? check_counts(&t) : s;
 }

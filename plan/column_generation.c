@@ -3,7 +3,6 @@
  * A knapsack over the prices of the lengths finds a pattern that improves the solution. The final solution is
  * rounded, and the remaining sequences are packed longest first. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 

@@ -1,7 +1,6 @@
 /* cost.c - predicts the time of a plan from measured costs, measures how much it changes gradients, and
  * chooses among plans. */
 #include <math.h>
-#include <stdlib.h>
 #include "plan/plan.h"
 
 /* ---- milliseconds ---- */
@@ -110,12 +109,11 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
         return weft_plan_refuse(WEFT_EARG, "plan_predict: NULL; expected a plan, a cost and a pointer for "
                                            "the prediction");
     weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms };
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_predict: ");
     s = s == WEFT_OK ? check_cost(cost) : s;
     if (s == WEFT_OK && !padded)
         s = predict_live(plan, cost, &r);
-    weft__plan_scope_close(scope);
     for (int64_t b = 0; b < plan->batches && s == WEFT_OK; b++) {
         const weft_plan_batch *of = plan->batch + b;
         double width = (double)of->width, rows = (double)of->rows;

@@ -86,7 +86,7 @@ int64_t weft__plan_most_rows(const weft_plan *p)
     return most;
 }
 
-static int by_number(const void *a, const void *b)
+int weft__plan_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -108,7 +108,7 @@ static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t
     int64_t n = 0;
     for (int64_t i = 0; i < b->n; i++)
         row[i] = p->segment[b->first + i].row;
-    qsort(row, (size_t)b->n, sizeof *row, by_number);
+    qsort(row, (size_t)b->n, sizeof *row, weft__plan_by_number);
     for (int64_t i = 0; i < b->n; i++)
         if (!n || row[i] != row[n - 1])
             row[n++] = row[i];
@@ -131,13 +131,13 @@ static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loa
     double squares = 0;
     memset(t->ends, 0, (size_t)rows * sizeof *t->ends);
     memset(t->tokens, 0, (size_t)rows * sizeof *t->tokens);
-    for (int64_t k = 0; k < rows; k++)
-        t->squares[k] = 0;
+    memset(t->squares, 0, (size_t)rows * sizeof *t->squares);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         int64_t end = s->column + s->length, key = s->row,
                 k = few ? key :
-                          (int64_t *)bsearch(&key, t->row, (size_t)rows, sizeof *t->row, by_number) - t->row;
+                          (int64_t *)bsearch(&key, t->row, (size_t)rows, sizeof key, weft__plan_by_number) -
+                              t->row;
         t->ends[k] = end > t->ends[k] ? end : t->ends[k];
         t->tokens[k] += s->length;
         t->squares[k] += (double)s->length * s->length;
@@ -146,7 +146,7 @@ static void measure_rows(const weft_plan *p, const weft_plan_batch *b, const loa
     }
     f->imbalance += (double)b->rows * (double)tokens;
     f->imbalance_squares += (double)b->rows * squares;
-    qsort(t->ends, (size_t)rows, sizeof *t->ends, by_number);
+    qsort(t->ends, (size_t)rows, sizeof *t->ends, weft__plan_by_number);
     f->runs += distinct(t->ends, rows);
 }
 
@@ -217,11 +217,10 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
         return sound;
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     count(plan, out);
     weft_status s = measure_batches(plan, out);
     s = s == WEFT_OK && capacity ? bounds(plan, capacity, out) : s;
-    weft__plan_scope_close(scope);
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };
     return s;
@@ -265,8 +264,8 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
             end[n++] = s->column + s->length;
         }
     }
-    qsort(begin, (size_t)n, sizeof *begin, by_number);
-    qsort(end, (size_t)n, sizeof *end, by_number);
+    qsort(begin, (size_t)n, sizeof *begin, weft__plan_by_number);
+    qsort(end, (size_t)n, sizeof *end, weft__plan_by_number);
     for (int64_t i = 0, k = 0; k < n;) {
         int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
         steps[live] += next - column;
@@ -284,7 +283,7 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
 
 weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
 {
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     int64_t pieces = weft__plan_most_segments(p), *room = weft__plan_memory(2 * pieces, sizeof *room);
     weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
     memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
@@ -293,7 +292,6 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
             s = weft_plan_refuse(WEFT_EFORMAT,
                                  "%sbatch %lld: segments overlap; expected at most %lld live rows", function,
                                  (long long)b, (long long)most);
-    weft__plan_scope_close(scope);
     return s;
 }
 

@@ -3,7 +3,6 @@
  *
  * A tree of bitmaps, 64 gaps a node, finds the gap. The rows of a gap form a pairing heap (Fredman et al.
  * 1986). */
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 

@@ -52,11 +52,9 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
 }
 
 /* ---- options ---- */
-static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *option)
+static const void *field_of(const weft_plan_opts *o, const weft__plan_option *option)
 {
-    int64_t value;
-    memcpy(&value, (const char *)o + option->field, sizeof value);
-    return value;
+    return (const char *)o + option->field;
 }
 
 /* A planner that also takes tokens checks count against it. */
@@ -66,22 +64,17 @@ bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *o
            !(!strcmp(option->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
-/* Returns whether a field differs from its default. */
 static bool is_given(const weft_plan_opts *o, const weft__plan_option *option)
 {
-    const char *field = (const char *)o + option->field;
-    const void *list;
-    bool flag;
-    double real;
-    int word;
+    const void *field = field_of(o, option);
     switch (option->kind) {
-    case WEFT__REAL:    memcpy(&real, field, sizeof real); return real != 0;
-    case WEFT__LIST_OF: memcpy(&list, field, sizeof list); return list != NULL;
-    case WEFT__WORD:    memcpy(&word, field, sizeof word); return word != 0;
+    case WEFT__REAL:    return *(const double *)field != 0;
+    case WEFT__LIST_OF: return *(const int64_t *const *)field != NULL;
+    case WEFT__WORD:    return *(const int *)field != 0;
     case WEFT__SEED:    return false;
     case WEFT__YES:
-    case WEFT__NOT:     memcpy(&flag, field, sizeof flag); return flag;
-    default:            return number_at(o, option) != 0;
+    case WEFT__NOT:     return *(const bool *)field;
+    default:            return *(const int64_t *)field != 0;
     }
 }
 
@@ -100,7 +93,7 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
     for (const weft__plan_option *option = weft__plan_option_list; option->name; option++) {
         if (!weft__planner_takes(planner, option->name) || option->kind > WEFT__NEEDED)
             continue;
-        int64_t value = number_at(o, option);
+        int64_t value = *(const int64_t *)field_of(o, option);
         bool needed = weft__planner_needs(planner, option);
         if (needed && !value)
             return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; expected 1 or more", planner->name,
@@ -139,9 +132,8 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
     o->stream = own ? own : o->stream;
     if (!o->stream)
         return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     weft_status s = planner->plan(len, n, o, p);
-    weft__plan_scope_close(scope);
     weft_stream_free(own);
     if (s == WEFT_OK && !weft__plan_is_intact(p))
         s = weft_plan_refuse(WEFT_EFORMAT,
@@ -167,11 +159,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
     s = s == WEFT_OK ? check_options(planner, &o) : s;
     if (s != WEFT_OK)
         return s;
-    out->sequences = n;
-    for (int64_t i = 0; i < n; i++) {
-        out->tokens += len[i];
-        out->not_empty += len[i] > 0;
-    }
+    weft__plan_set_counts(out, len, n);
     s = run(planner, len, n, &o, out);
     if (s == WEFT_OK) {
         out->empty = weft__plan_without_segment(out, len, n);

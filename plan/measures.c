@@ -1,7 +1,6 @@
 /* measures.c - measures of a plan: weights of tokens in the gradient, work, order of lengths, repeated
  * neighbours. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 
@@ -72,7 +71,7 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
     double squares = 0;
     if (s != WEFT_OK)
         return s;
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         int64_t count = weft__plan_tokens_of(plan, b);
@@ -83,7 +82,6 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
         s = weigh_by_sequences(plan, tokens, out, &squares);
     else
         weigh_by_batches(plan, (double)tokens / (double)batches, by == WEFT_MEAN_OF_PLAN, out, &squares);
-    weft__plan_scope_close(scope);
     out->cv = tokens ? sqrt(squares / (double)tokens) : 0;
     return s;
 }
@@ -228,8 +226,6 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
             return s;
         most = plans[e].batches > most ? plans[e].batches : most;
     }
-    weft__plan_scope *scope = weft__plan_scope_open();
-    weft_status s = count_meetings(plans, epochs, most, out);
-    weft__plan_scope_close(scope);
-    return s;
+    WEFT__PLAN_SCOPE;
+    return count_meetings(plans, epochs, most, out);
 }

@@ -1,6 +1,5 @@
 /* order.c - orders of sequences: as given, by length, shuffled. A radix sort orders ten million lengths in a
  * fraction of a second. */
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 
@@ -101,13 +100,11 @@ void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool desc
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
 {
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    bool ok = scratch;
-    for (int64_t i = 0; ok && i < n; i += block)
+    for (int64_t i = 0; scratch && i < n; i += block)
         weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
-    weft__plan_scope_close(scope);
-    return ok;
+    return scratch;
 }
 
 /* ---- shuffled ---- */

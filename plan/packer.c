@@ -118,27 +118,13 @@ static void close_fullest(weft_packer *p)
     close_row(p, fullest);
 }
 
-/* Returns whether *list has room for one more element; it grows by doubling. */
-static bool has_room(void *list, int64_t n, int64_t *room, size_t bytes)
-{
-    void *old, *more;
-    memcpy(&old, list, sizeof old);
-    if (n < *room)
-        return true;
-    if (!(more = realloc(old, (size_t)(2 * n + 8) * bytes)))
-        return false;
-    memcpy(list, &more, sizeof more);
-    *room = 2 * n + 8;
-    return true;
-}
-
 static bool open_row(weft_packer *p)
 {
     int64_t room = p->room;
     row *r = calloc(1, sizeof *r);
-    if (!r || !has_room(&p->gap, p->open, &room, sizeof *p->gap) ||
-        !has_room(&p->row, p->open, &p->room, sizeof *p->row) ||
-        !has_room(&r->piece, 0, &r->room, sizeof *r->piece))
+    if (!r || !weft__plan_grow(&p->gap, &room, p->open + 1, sizeof *p->gap) ||
+        !weft__plan_grow(&p->row, &p->room, p->open + 1, sizeof *p->row) ||
+        !weft__plan_grow(&r->piece, &r->room, 8, sizeof *r->piece))
         return free_row(r), false;
     if (p->open == p->most)
         close_fullest(p);
@@ -152,7 +138,7 @@ static bool open_row(weft_packer *p)
 static bool add_piece(weft_packer *p, int64_t i, weft_packed piece)
 {
     row *r = p->row[i];
-    if (!has_room(&r->piece, r->n, &r->room, sizeof *r->piece))
+    if (!weft__plan_grow(&r->piece, &r->room, r->n + 1, sizeof *r->piece))
         return false;
     r->piece[r->n++] = piece;
     r->tokens += piece.length;

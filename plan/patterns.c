@@ -1,6 +1,5 @@
 /* patterns.c - planners that count the sequences of each length. Rows with equal lengths are one pattern and
  * a number. */
-#include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 

@@ -13,10 +13,20 @@ void *weft__plan_memory(int64_t n, size_t bytes);
 typedef struct weft__plan_scope weft__plan_scope;
 weft__plan_scope *weft__plan_scope_open(void);
 void weft__plan_scope_close(weft__plan_scope *);
+static inline void weft__plan_scope_end(weft__plan_scope **scope) { weft__plan_scope_close(*scope); }
+/* Opens a scope until the end of the block. */
+#define WEFT__PLAN_SCOPE \
+    weft__plan_scope *scope __attribute__((cleanup(weft__plan_scope_end), unused)) = weft__plan_scope_open()
+
+/* Makes *list, a pointer to an array of *room elements, hold `needed` of them; the array at least doubles.
+ * Returns false, with a message, if memory is short. */
+bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes);
 
 /* ---- orders ---- */
 /* Returns how many of n ascending numbers are at most `value`. */
 int64_t weft__plan_count_up_to(const int64_t *number, int64_t n, int64_t value);
+/* Compares two int64_t, for qsort. */
+int weft__plan_by_number(const void *, const void *);
 /* Returns 0 .. n - 1; NULL, with a message, if memory is short. */
 int32_t *weft__plan_order(int64_t n);
 /* Sorts an order by length, stable, in blocks of `lookahead` (0: one block). Returns false, with a message,
@@ -48,8 +58,6 @@ int64_t weft__plan_open(const weft_plan *);      /* segments of the unfinished b
 weft_status weft__plan_add_whole(weft_plan *, const int32_t *len, int64_t sequence);
 /* Ends a batch whose segments are one row each, as wide as the longest. */
 weft_status weft__plan_end_whole(weft_plan *);
-/* Cuts an order into batches of `count` sequences. */
-weft_status weft__plan_cut(weft_plan *, const int32_t *len, const int32_t *order, int64_t n, int64_t count);
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
 
 /* Makes rows of that width, and batches of `rows` of them as the options say. order [n]: the sequences in the
@@ -90,6 +98,8 @@ int64_t weft__plan_most_rows(const weft_plan *);
 /* Counts into steps[k], k = 0 .. most, the steps at which k rows have a token. Errors: WEFT_EFORMAT if more
  * than `most` rows have one. */
 weft_status weft__plan_live(const weft_plan *, int64_t *steps, int64_t most, const char *function);
+/* Sets sequences, tokens, not_empty and empty of a plan without segments. */
+void weft__plan_set_counts(weft_plan *, const int32_t *len, int64_t n);
 /* Counts the sequences of length 0 without a segment. */
 int64_t weft__plan_without_segment(const weft_plan *, const int32_t *len, int64_t n);
 /* Plans by differencing, for the planner balance. cost [n]: of each sequence, above 0 if it has a token. */

@@ -1,6 +1,5 @@
 /* slots.c - planners of slots, rows that take the next sequence as soon as they are free. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 

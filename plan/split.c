@@ -123,11 +123,9 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
         return s;
     int64_t rows = weft__plan_most_rows(plan);
     split t = { .p = plan, .shards = shards, .rows = rows ? rows : 1, .out = out };
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     t.local = weft__plan_memory(plan->segments, sizeof *t.local);
-    s = t.local ? deal(&t) : WEFT_ENOMEM;
-    weft__plan_scope_close(scope);
-    return s;
+    return t.local ? deal(&t) : WEFT_ENOMEM;
 }
 
 /* ---- context parallelism ---- */
@@ -195,7 +193,7 @@ weft_status weft_plan_split_context(const weft_plan *plan, int ranks, weft_plan 
         return s;
     bool cells = plan->align && plan->align % (2 * (int64_t)ranks) == 0;
     context t = { plan, ranks, weft__plan_most_rows(plan), cells, NULL, out };
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     t.end = weft__plan_memory(ranks * t.rows, sizeof *t.end);
     s = t.end ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t b = 0; b < plan->batches && s == WEFT_OK; b++)
@@ -204,6 +202,5 @@ weft_status weft_plan_split_context(const weft_plan *plan, int ranks, weft_plan 
         out[r].in_rows = true;
         out[r].align = t.cells ? plan->align / (2 * ranks) : 0;
     }
-    weft__plan_scope_close(scope);
     return end_parts(plan, s, ranks, out);
 }

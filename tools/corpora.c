@@ -75,10 +75,9 @@ static int list_names(void)
 static int print_lengths(const char *text)
 {
     int64_t n;
-    int32_t *len = corpus_lengths(text, &n);
+    SCOPED int32_t *len = corpus_lengths(text, &n);
     for (int64_t i = 0; len && i < n; i++)
         printf("%d\n", (int)len[i]);
-    free(len);
     return len ? GOOD : FAILED;
 }
 
@@ -96,10 +95,7 @@ static int run_corpora(int argc, char **argv)
         return USAGE;
     if (argc + a.names > 1)
         return usage_error(&subcommand_corpora, "found \"%.60s\"; expected at most one name", argv[argc - 1]);
-    int status = a.names ? list_names() : 0;
-    if (!a.names)
-        status = argc ? print_lengths(argv[0]) : list_all();
-    return finish_output("corpora", status);
+    return finish_output("corpora", a.names ? list_names() : argc ? print_lengths(argv[0]) : list_all());
 }
 
 const subcommand subcommand_corpora = { .name = "corpora",

@@ -22,8 +22,7 @@ bool lab_stops(const lab_run *r) { return interrupted || is_late(r); }
 bool lab_refuse(const char *planner, weft *w)
 {
     lab_end_progress();
-    say_error(FAILED, "lab: %s: %s", planner, weft_error_message(w));
-    return false;
+    return say_failure("lab: %s: %s", planner, weft_error_message(w));
 }
 
 lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
@@ -68,8 +67,7 @@ static bool open_times(lab_run *r)
            say_failure("lab: %s", weft_file_message());
 }
 
-/* Writes the sizes of the parts for training and for testing. */
-static bool write_sizes(const lab_run *r)
+static void write_sizes(const lab_run *r)
 {
     weft_journal_text(r->times, "experiment", "data");
     weft_journal_number(r->times, "sequences", (double)r->train.n);
@@ -77,7 +75,6 @@ static bool write_sizes(const lab_run *r)
     weft_journal_number(r->times, "held_out_sequences", (double)r->held.n);
     weft_journal_number(r->times, "held_out_tokens", (double)r->held.offset[r->held.n]);
     weft_journal_line_end(r->times);
-    return true;
 }
 
 /* Says how busy the machine was while times were taken. Returns NULL if none were. */
@@ -104,27 +101,20 @@ static const char *describe_load(const lab_run *r, char *text, size_t size)
 /* Writes the page, the record and the report. Returns the record, or NULL after a printed error. */
 static json_t *write_results(lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "", over[64], busy[200], names[200], left_out[240];
+    char device[64], date[32], over[64], busy[200], names[200], left_out[240];
     int threads = (int)r->asked.threads;
     lab *page = &r->page;
     snprintf(over, sizeof over, "the limit of %g s was over; --seconds extends it", r->asked.seconds);
     snprintf(left_out, sizeof left_out, "--only left out %s", lab_experiments(~r->asked.leave_out, names));
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
-    if (page->costs)
-        snprintf(words, sizeof words,
-                 "One layer (%s), forward and backward, on the first batches of each plan. Times are "
-                 "predicted from steps of 1, 2, 4 .. 128 rows.",
-                 r->layer.name);
     page->corpus = r->asked.corpus;
     page->n = r->train.n;
     page->len = r->train.len;
     page->plans = r->asked.planners;
     page->command = command;
-    page->version = weft_version();
-    page->seed = "1";
     page->device = device;
-    date_today(date);
+    date_now(DATE, date);
     page->date = date;
     page->target = r->asked.target;
     page->stopped = interrupted        ? "the experiments were interrupted" :
@@ -133,7 +123,6 @@ static json_t *write_results(lab_run *r, const char *command)
                                          NULL;
     page->layer = page->costs ? &r->layer : NULL;
     page->busy = describe_load(r, busy, sizeof busy);
-    page->cost_words = words;
     json_t *record = lab_make_record(r, command);
     if ((!r->asked.out || write_page(r->asked.out, page)) &&
         (!r->asked.record || lab_write_record(r->asked.record, record)) &&
@@ -145,7 +134,7 @@ static json_t *write_results(lab_run *r, const char *command)
 
 static const struct {
     const char *name;
-    bool (*run)(lab_run *);
+    lab_experiment *run;
 } experiment[] = { { "layouts", lab_compare_layouts },     { "contamination", lab_contaminate },
                    { "adversaries", lab_ask_adversaries }, { "cost", lab_compare_costs },
                    { "times", lab_measure_times },         { "learning", lab_learn },
@@ -172,11 +161,10 @@ static bool choose_experiments(void *to, const char *names)
         while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, p, n)))
             i++;
         if (i == EXPERIMENTS)
-            return usage_error(&subcommand_lab,
-                               "--only: found \"%.*s\"; expected layouts, contamination, adversaries, cost, "
-                               "times, learning or gradients",
-                               n < 40 ? (int)n : 40, p),
-                   false;
+            return usage_failure(&subcommand_lab,
+                                 "--only: found \"%.*s\"; expected layouts, contamination, adversaries, "
+                                 "cost, times, learning or gradients",
+                                 n < 40 ? (int)n : 40, p);
         a->leave_out &= ~(1u << i);
         if (!*(p += n))
             return true;
@@ -197,18 +185,18 @@ static int run_all(lab_run *r, const char *command, const json_t *was, bool seal
     bool ok = lab_read(r) && (!was || lab_same_corpus(r, r->asked.repeat, was));
     if (ok && r->asked.lengths)
         return print_lengths(r);
-    if (!ok || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
+    if (!ok || !lab_make_plans(r) || !open_times(r))
         return FAILED;
+    write_sizes(r);
     for (size_t i = 0; i < EXPERIMENTS && ok && !lab_stops(r); i++)
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
     bool late = is_late(r);
-    json_t *now = write_results(r, command);
+    json_auto_t *now = write_results(r, command);
     const char *out = r->asked.out ? r->asked.out : "the comparison";
     if (!now)
         return FAILED;
     int status = was && ok ? lab_compare_records(was, now, sealed) : ok ? GOOD : FAILED;
-    json_decref(now);
     if (ok && interrupted)
         return say_error(FAILED, "lab: interrupted; %s has the measurements so far", out);
     if (ok && late)
@@ -221,9 +209,8 @@ static bool add(void *to, const char *planner, bool padded)
 {
     lab_asked *a = to;
     if (a->planners == MOST_PLANNERS)
-        return usage_error(&subcommand_lab, "--planner: found more than %d; expected at most that many",
-                           MOST_PLANNERS),
-               false;
+        return usage_failure(&subcommand_lab, "--planner: found more than %d; expected at most that many",
+                             MOST_PLANNERS);
     a->padded[a->planners] = padded;
     a->planner[a->planners++] = (char *)planner;
     return true;
@@ -268,7 +255,7 @@ static bool is_complete(const lab_asked *a)
     bool plans = a->planners || a->from, out = a->out && *a->out;
     const char *missing = !a->corpus ? "--corpus NAME" : !plans ? "--planner PLANNER" : "--out FILE.html";
     return (a->corpus && (a->lengths || (plans && (out || a->repeat)))) ||
-           (usage_error(&subcommand_lab, "found no %s; expected one", missing), false);
+           usage_failure(&subcommand_lab, "found no %s; expected one", missing);
 }
 
 static void choose(lab_asked *a)
@@ -307,9 +294,9 @@ static int take_record(lab_asked *a, json_t **record, bool *sealed)
 static int run_lab(int argc, char **argv)
 {
     lab_run r = { .started = seconds_now(), .notes = { json_array(), json_array(), json_array() } };
-    json_t *was = NULL;
+    json_auto_t *was = NULL;
     bool sealed = true;
-    char path[4096], *command = command_line("weft lab", argc, argv);
+    char path[4096], *command SCOPED = command_line("weft lab", argc, argv);
     int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status = usage_error(&subcommand_lab,
@@ -329,8 +316,6 @@ static int run_lab(int argc, char **argv)
         status = run_all(&r, command, was, sealed);
     }
     free_run(&r);
-    json_decref(was);
-    free(command);
     return status;
 }
 

@@ -12,11 +12,10 @@ static bool choose_unit(void *to, const char *value)
     for (int i = UNIT_BYTES; i <= UNIT_ROWS; i++)
         if (!strcmp(value, names[i]))
             return how->unit = (length_unit)i, true;
-    return usage_error(&subcommand_lengths,
-                       "--unit: found \"%.40s\"; expected bytes, words, lines, length, "
-                       "tokens, offsets or rows",
-                       value),
-           false;
+    return usage_failure(&subcommand_lengths,
+                         "--unit: found \"%.40s\"; expected bytes, words, lines, length, "
+                         "tokens, offsets or rows",
+                         value);
 }
 
 static const option options[] = { IS_TEXT("--column", "NAME", offsetof(length_opts, column),

@@ -27,11 +27,11 @@ void cpu_model(char *name, size_t size)
     snprintf(name, size, "%s", found && found[1] ? found + 2 : "unknown");
 }
 
-void date_today(char date[32])
+void date_now(const char *format, char date[32])
 {
     time_t now = time(NULL);
     struct tm day;
-    strftime(date, 32, "%Y-%m-%d", gmtime_r(&now, &day));
+    strftime(date, 32, format, gmtime_r(&now, &day));
 }
 
 int by_length(const void *a, const void *b)

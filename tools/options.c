@@ -37,27 +37,19 @@ static bool put_whole(const subcommand *s, const option *o, const char *text, in
 {
     char *end;
     errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (end > text && !*end && !errno && n >= 1 && (double)n <= o->most) {
-        *to = n;
-        return true;
-    }
-    return usage_error(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, text,
-                       o->most),
-           false;
+    *to = strtoll(text, &end, 10);
+    return (end > text && !*end && !errno && *to >= 1 && (double)*to <= o->most) ||
+           usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, text,
+                         o->most);
 }
 
 static bool put_real(const subcommand *s, const option *o, const char *text, double *to)
 {
     char *end;
-    double x = strtod(text, &end);
-    if (end > text && !*end && x > 0 && x <= o->most) {
-        *to = x;
-        return true;
-    }
-    return usage_error(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, text,
-                       o->most),
-           false;
+    *to = strtod(text, &end);
+    return (end > text && !*end && *to > 0 && *to <= o->most) ||
+           usage_failure(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, text,
+                         o->most);
 }
 
 bool set_option(const subcommand *s, const option *o, const char *value, void *to)
@@ -77,9 +69,9 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
     default:
         memcpy(&before, field, sizeof before);
         if (before && o->once)
-            return usage_error(s, "%s: found twice; expected once", o->name), false;
+            return usage_failure(s, "%s: found twice; expected once", o->name);
         if (o->ending && (n < strlen(o->ending) || strcmp(value + n - strlen(o->ending), o->ending)))
-            return usage_error(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value), false;
+            return usage_failure(s, "%s: found \"%.60s\"; expected %s", o->name, value, o->value);
         memcpy(field, &value, sizeof value);
         return true;
     }

@@ -44,4 +44,6 @@ bool set_option(const subcommand *, const option *, const char *value, void *to)
 void print_options(const subcommand *, FILE *);
 /* Prints "weft: NAME: text; see weft NAME --help" and returns USAGE. */
 __attribute__((format(printf, 2, 3))) int usage_error(const subcommand *, const char *format, ...);
+/* Prints an error as usage_error does and returns false. */
+#define usage_failure(...) (usage_error(__VA_ARGS__) == GOOD)
 #endif

@@ -43,10 +43,14 @@ typedef struct {
 static bool make(planned *t, const int32_t *len, int64_t n)
 {
     double start = seconds_now();
-    if (is_foreign(t->text) && !plan_foreign(t, len, n))
-        return false;
-    if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
-                        weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
+    const weft_planner *named;
+    if (is_foreign(t->text)) {
+        if (!plan_foreign(t, len, n))
+            return false;
+    } else if (weft_plan_parse(t->text, &named, &t->opts, &t->memory) == WEFT_OK &&
+               weft_plan_make(named, len, n, &t->opts, &t->plan) == WEFT_OK)
+        t->planner = *named;
+    else
         return say_failure("plan: %s", weft_plan_message());
     t->ms = 1e3 * (seconds_now() - start);
     return true;
@@ -60,9 +64,9 @@ static bool measure(planned *t, const int32_t *len, int64_t n)
 
 bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
 
-static void free_all(planned *all, int n)
+void free_planned(planned *all, int n)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && all; i++)
         weft_plan_free(&all[i].plan), free(all[i].memory);
     free(all);
 }
@@ -88,16 +92,9 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
             --*count;
         }
     }
-    int by_planners = *count;
     ok = ok && (!a->from || read_plans(a->from, len, n, all, count));
-    for (int i = 0; i < *count && ok; i++) {
-        planned *t = *all + i;
-        if (!t->planner || t->own.name || i >= by_planners) {
-            t->planner = &t->own; /* the array has moved */
-            t->own.name = t->text;
-        }
-        ok = measure(t, len, n);
-    }
+    for (int i = 0; i < *count && ok; i++)
+        ok = measure(*all + i, len, n);
     return ok;
 }
 
@@ -105,20 +102,19 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
 static bool print_plans(const asked *a, const planned *all, int count, const int32_t *len, int64_t n,
                         const layer_cost *costs)
 {
-    verdict v = { 0 };
+    VERDICT v = { 0 };
     bool ok = !a->json || !costs || judge_made(&v, all, count, len, n, costs);
     if (ok && a->json)
         print_json(all, count, len, costs ? &v : NULL);
     else if (ok)
         print_table(all, count);
-    free(v.plan);
     return ok && (a->json || !costs || explain_plans(all, count, len, n, costs));
 }
 
 static int plan_all(const asked *a)
 {
     int64_t n;
-    int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
+    SCOPED int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
     if (len && !n && !a->json)
@@ -131,8 +127,7 @@ static int plan_all(const asked *a)
     if (ok && a->export)
         ok = export_plan(a->export, all);
     ok = ok && print_plans(a, all, count, len, n, costs);
-    free_all(all, count);
-    free(len);
+    free_planned(all, count);
     return ok && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
 }
 
@@ -145,7 +140,6 @@ static int list_planners(void)
     return finish_output("plan", GOOD);
 }
 
-/* Quotes the arguments for a shell. */
 char *command_line(const char *name, int argc, char **argv)
 {
     char *text = NULL;
@@ -203,14 +197,13 @@ static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
     weft_plan_opts o;
-    weft_plan plan;
-    void *memory = NULL;
+    PLAN plan = { 0 };
+    SCOPED void *memory = NULL;
     if (is_foreign(text))
         return true;
-    bool ok = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
-              weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK && (weft_plan_free(&plan), true);
-    free(memory);
-    return ok || (usage_error(s, "%s", weft_plan_message()), false);
+    return (weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
+            weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK) ||
+           usage_failure(s, "%s", weft_plan_message());
 }
 
 bool are_planners(const subcommand *s, char *const *text, int n)

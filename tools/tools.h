@@ -28,6 +28,9 @@ __attribute__((format(printf, 2, 3))) int say_error(int status, const char *form
  * memory is exhausted. */
 void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
+/* Before the declaration of a pointer: frees its memory at the end of the block. */
+#define SCOPED __attribute__((cleanup(free_memory)))
+void free_memory(void *pointer);
 /* Flushes stdout and returns status, or prints an error and returns FAILED if a write failed. */
 int finish_output(const char *name, int status);
 /* Name of the compiler of this file. */
@@ -53,8 +56,9 @@ double seconds_now(void);
 double cpu_seconds(void);
 /* Writes the name of the CPU's model, or "unknown". */
 void cpu_model(char *name, size_t size);
-/* Writes today's date in UTC, "2026-11-29". */
-void date_today(char date[32]);
+/* Writes the date in UTC, as strftime does. DATE: "2026-11-29". */
+#define DATE "%Y-%m-%d"
+void date_now(const char *format, char date[32]);
 /* Compares two int32_t, for qsort. */
 int by_length(const void *, const void *);
 /* Sorts n >= 1 numbers and returns their quantile q, 0 .. 1, interpolated between its two neighbours. */

@@ -40,6 +40,13 @@ void *get_more(void *old, int64_t n, size_t bytes)
     return require_memory(fits ? realloc(old, ((size_t)n + 1) * bytes) : NULL, n, bytes);
 }
 
+void free_memory(void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+
 int finish_output(const char *name, int status)
 {
     if (!fflush(stdout) && !ferror(stdout))

@@ -26,14 +26,11 @@ static bool ours;                                /* this plug-in has initialised
 static struct { MPI_Request request; int next; } *slot;
 static int room, spare = -1;
 
-static const char *name(void)
-{
 #ifdef OPEN_MPI
-    return "openmpi";
+#define NAME "openmpi"
 #else
-    return "mpich";
+#define NAME "mpich"
 #endif
-}
 
 /* ---- the beginning and the end ---- */
 /* Prints the reason, and ends the process by the alarm's signal. */
@@ -265,6 +262,7 @@ static bool open_mpi(weft__world *world, char *version, size_t version_size, cha
 static void give_up(int status) { MPI_Abort(ranks, status); }
 
 static weft__transport mpi = { .abi = WEFT__TRANSPORT_ABI,
+                               .name = NAME,
                                .open = open_mpi,
                                .post_send = post_send,
                                .post_recv = post_recv,
@@ -275,6 +273,5 @@ static weft__transport mpi = { .abi = WEFT__TRANSPORT_ABI,
 
 __attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
 {
-    mpi.name = name();
     return &mpi;
 }

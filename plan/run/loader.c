@@ -160,10 +160,9 @@ static bool lengths_are_sensible(weft *w, const char *name, int64_t n, const int
 
 static bool stream_is_taken(const weft *w, const char *stream)
 {
-    for (const weft_loader *l = NULL; (l = weft__next_owned(w, end_loader, l));) {
+    for (const weft_loader *l = NULL; (l = weft__next_owned(w, end_loader, l));)
         if (l->stream && !strcmp(l->stream->name, stream))
             return true;
-    }
     return false;
 }
 

@@ -92,12 +92,11 @@ Test(carried, shards_match_the_whole_plan)
     static weft_real a[N * MOST * HIDDEN], b[N * MOST * HIDDEN];
     for (int k = 0; k < COUNT(text); k++) {
         model x = new_model();
-        weft_plan whole = plan_of(text[k], lengths, N);
+        PLAN whole = plan_of(text[k], lengths, N);
         weft_carried *kept = weft_carried_new(x.m, "kept", x.rnn, &whole);
         for (int64_t i = 0; i < whole.batches; i++, weft_clear(x.w))
             run(&x, &whole, i, kept, a);
         OK(x.w);
-        weft_plan_free(&whole);
         CLEAN(x.w);
         for (int shards = 1; shards <= SHARDS; shards++) {
             memset(b, 0, sizeof b);

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "weft_op.h"
 #include "tools/plan/cost.h"
 
@@ -78,33 +77,20 @@ static bool open_layer(held *h, const char *cell, int64_t units)
     return weft_ok(h->w);
 }
 
-static double cpu_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 /* Times the CPU in a pass, batch by batch. The layer's input needs a gradient, as above another one. */
 static void pass(held *h, const weft_dataset *data)
 {
     for (int64_t i = 0; i < h->plan.batches; i++) {
-        double start = cpu_ms();
+        double start = cpu_seconds();
         weft_plan_step s = weft_plan_step_of(h->w, &h->plan, i);
         weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), h->one);
         weft_tensor *y = h->rnn ? weft_rnn_run_plan(h->rnn, x, &s, h->kept).y :
                                   weft_attention_run(h->attention, x, x, WEFT_ALL_KEYS, NULL);
         weft_backward(weft_sum_all(y));
-        h->least[i] = fmin(h->least[i], cpu_ms() - start);
+        h->least[i] = fmin(h->least[i], 1e3 * (cpu_seconds() - start));
         weft_zero_grad(h->m);
         weft_clear(h->w);
     }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static int from_environment(const char *name, int otherwise, int most)
@@ -129,11 +115,11 @@ static double report(const layer *l)
         error[i] = fabs(e);
         within += error[i] <= l->cost.cost.error;
     }
-    qsort(error, PLANS, sizeof *error, by_size);
+    double middle = quantile(error, PLANS, .5); /* sorts them */
     fprintf(stderr, "%s: median error %.1f %%, largest %.1f %%; stated %.1f %%, which %d of %d keep\n",
-            l->cost.name, 100 * error[PLANS / 2], 100 * error[PLANS - 1], 100 * l->cost.cost.error, within,
+            l->cost.name, 100 * middle, 100 * error[PLANS - 1], 100 * l->cost.cost.error, within,
             PLANS);
-    return error[PLANS / 2];
+    return middle;
 }
 
 /* Calibrates a layer, predicts each plan, and opens the layers to time. */
@@ -185,7 +171,7 @@ static weft_status run(const int32_t *unused, int64_t n, const weft_plan_opts *o
     for (char *text; (text = strsep(&next, " ")) && count < MOST_LAYERS; count++)
         if (!open_all(all + count, text, len, offset))
             return weft_plan_refuse(WEFT_EARG, "no comparison: %s", weft_plan_message());
-    for (double end = cpu_ms() + 1e3 * seconds * count; cpu_ms() < end;)
+    for (double end = cpu_seconds() + seconds * count; cpu_seconds() < end;)
         for (int i = 0; i < count * PLANS; i++)
             pass(all[i / PLANS].of + i % PLANS, &all[i / PLANS].data);
     fprintf(stderr, "%-14s %-42s %10s %10s %9s\n", "layer", "plan", "predicted", "measured", "error");
@@ -194,7 +180,7 @@ static weft_status run(const int32_t *unused, int64_t n, const weft_plan_opts *o
         if (!close_all(all + i))
             return weft_plan_refuse(WEFT_EARG, "no comparison");
     }
-    qsort(median, (size_t)count, sizeof *median, by_size);
+    quantile(median, count, 0); /* sorts them */
     double middle = 100 * median[count / 2], limit = from_environment("HELD_OUT_LIMIT", 8, 1000);
     return weft_plan_refuse(WEFT_EARG, "median error %.1f %%: %s", middle,
                             middle <= limit ? "the promise holds" : "the promise is broken");

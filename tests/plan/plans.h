@@ -11,6 +11,9 @@
         cr_assert(strstr(weft_plan_message(), part), "\"%s\" without \"%s\"", weft_plan_message(), part); \
     } while (0)
 
+/* A plan that is freed at the end of its scope. */
+#define PLAN __attribute__((cleanup(weft_plan_free))) weft_plan
+
 /* Returns the plan of n lengths by a planner and its options as text. */
 UNUSED static weft_plan plan_of(const char *text, const int32_t *len, int64_t n)
 {

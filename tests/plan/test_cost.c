@@ -22,7 +22,7 @@ static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)
 Test(cost, matches_values_by_hand)
 {
     const int32_t len[] = { 3, 1, 2 };
-    weft_plan p = plan_of("order:count=3", len, 3);
+    PLAN p = plan_of("order:count=3", len, 3);
     weft_plan_prediction r;
     PLANS(weft_plan_predict(&p, &by_tokens, false, &r));
     cr_assert(near(r.steps_ms, .03 + .02 + .01) && near(r.latency_ms, .03), "%g", r.steps_ms);
@@ -30,7 +30,6 @@ Test(cost, matches_values_by_hand)
     cr_assert(near(r.ms, r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms));
     PLANS(weft_plan_predict(&p, &by_tokens, true, &r));
     cr_assert(near(r.steps_ms, .09) && near(r.tokens_ms, .009), "padded: %g", r.steps_ms);
-    weft_plan_free(&p);
 }
 
 /* Repeats the interpolation, and counts live rows cell by cell. */
@@ -59,7 +58,7 @@ Test(cost, equals_the_sum_over_all_steps)
             const weft_plan_cost *c = round % 2 ? &by_tokens : &by_steps;
             int64_t n = any_lengths(len, MOST, LONGEST), sizes[MOST * LONGEST];
             double steps = 0, tokens = 0, padded = 0;
-            weft_plan p = plan_of(words[k], len, n);
+            PLAN p = plan_of(words[k], len, n);
             weft_plan_prediction r, pads;
             for (int64_t b = 0; b < p.batches; b++) {
                 PLANS(weft_plan_batch_sizes(&p, b, sizes, p.batch[b].width));
@@ -75,7 +74,6 @@ Test(cost, equals_the_sum_over_all_steps)
                       r.steps_ms, steps);
             cr_assert(near(pads.steps_ms, padded) && pads.ms >= r.ms - 1e-9, "%s: %g, %g expected", words[k],
                       pads.steps_ms, padded);
-            weft_plan_free(&p);
         }
 }
 
@@ -95,19 +93,17 @@ Test(cost, disturbance_rates_known_orders)
                   { "streams:slots=10,window=8", &carried },
                   { "refill:slots=10", &one } };
     for (int i = 0; i < COUNT(table); i++) {
-        weft_plan p = plan_of(table[i].words, len, MOST);
+        PLAN p = plan_of(table[i].words, len, MOST);
         PLANS(weft_plan_disturb(&p, len, MOST, table[i].to));
         cr_assert(near(table[i].to->sum, table[i].to->likeness + table[i].to->order + table[i].to->cuts));
-        weft_plan_free(&p);
     }
     int rated = 0; /* batches differ by chance alone: at most 1 in 20 is rated */
     for (uint64_t seed = 0; seed < 200; seed++) {
         const weft_plan_opts o = { .count = 8, .seed = seed };
-        weft_plan p;
+        PLAN p;
         PLANS(weft_plan_make(weft_planner_named("random"), len, 40, &o, &p));
         PLANS(weft_plan_disturb(&p, len, 40, &random));
         rated += random.sum >= .1;
-        weft_plan_free(&p);
     }
     cr_assert(rated <= 10 && random.cuts == 0, "random: %d of 200", rated);
     cr_assert(sorted.likeness > .9 && sorted.order > .8 && sorted.sum > random.sum + 1, "sorted: %g",
@@ -145,13 +141,12 @@ Test(cost, large_batches_cost_extra)
                   { "order:count=8", 128 * .01 },
                   { "order:count=16", 128 * .01 } };
     for (int i = 0; i < COUNT(table); i++) {
-        weft_plan p = plan_of(table[i].words, len, 16);
+        PLAN p = plan_of(table[i].words, len, 16);
         PLANS(weft_plan_predict(&p, &c, false, &r));
         cr_assert(near(r.tokens_ms, table[i].ms + 128 * c.token_ms), "%s: %g", table[i].words, r.tokens_ms);
         weft_plan_prediction pads;
         PLANS(weft_plan_predict(&p, &c, true, &pads));
         cr_assert(near(pads.tokens_ms, r.tokens_ms), "padded: %g", pads.tokens_ms);
-        weft_plan_free(&p);
     }
 }
 
@@ -171,21 +166,20 @@ Test(cost, of_a_start_follows_rows)
         len[i] = 2;
     c.batch_ms = .5;
     for (int i = 0; i < COUNT(table); i++) {
-        weft_plan p = plan_of(table[i].words, len, 200);
+        PLAN p = plan_of(table[i].words, len, 200);
         weft_plan_prediction r, pads;
         PLANS(weft_plan_predict(&p, &c, false, &r));
         PLANS(weft_plan_predict(&p, &c, true, &pads));
         double batches = .5 * (double)p.batches;
         cr_assert(near(r.batches_ms, table[i].ms + batches) && near(pads.batches_ms, table[i].ms + batches),
                   "%s: %g, padded %g", table[i].words, r.batches_ms, pads.batches_ms);
-        weft_plan_free(&p);
     }
 }
 
 Test(cost, invalid_arguments_are_refused)
 {
     const int32_t len[] = { 3, 1, 2 };
-    weft_plan p = plan_of("order:count=3", len, 3);
+    PLAN p = plan_of("order:count=3", len, 3);
     weft_plan_prediction r;
     weft_plan_disturbance d;
 #define WRONG(part, change)                                                         \
@@ -209,7 +203,6 @@ Test(cost, invalid_arguments_are_refused)
     WRONG("1 ms for a token from 9 to 8 tokens", (c.far_ms = 1, c.near_tokens = 9, c.far_tokens = 8));
     cr_assert(weft_plan_predict(NULL, &by_tokens, false, &r) == WEFT_EARG);
     cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
-    weft_plan_free(&p);
 }
 
 /* Attention has no steps: a segment of n tokens has n^2 pairs, a padded row those of its cells. */
@@ -217,11 +210,10 @@ Test(cost, of_attention_grows_with_squares)
 {
     const weft_plan_cost c = { .token_ms = .01, .pair_ms = .5, .batch_ms = 2 };
     const int32_t len[] = { 3, 1, 2 };
-    weft_plan p = plan_of("order:count=3", len, 3);
+    PLAN p = plan_of("order:count=3", len, 3);
     weft_plan_prediction r;
     PLANS(weft_plan_predict(&p, &c, false, &r));
     cr_assert(near(r.pairs_ms, .5 * (9 + 1 + 4)) && near(r.ms, 7 + .06 + 2) && r.steps_ms == 0, "%g", r.ms);
     PLANS(weft_plan_predict(&p, &c, true, &r));
     cr_assert(near(r.pairs_ms, .5 * 27) && near(r.ms, 13.5 + .09 + 2), "padded: %g", r.ms);
-    weft_plan_free(&p);
 }

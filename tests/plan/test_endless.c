@@ -84,9 +84,7 @@ Test(endless, later_sequences_keep_earlier_batches)
             for (int64_t i = 0; i < MOST; i++)
                 len[i] = dice(9) ? 1 + (int32_t)dice(LONGEST) : 0;
             int64_t n = (int64_t)dice(MOST);
-            weft_plan part = plan_of(planners[k].words, len, n), all = plan_of(planners[k].words, len, MOST);
+            PLAN part = plan_of(planners[k].words, len, n), all = plan_of(planners[k].words, len, MOST);
             compare(k, &part, &all, n);
-            weft_plan_free(&part);
-            weft_plan_free(&all);
         }
 }

@@ -133,12 +133,11 @@ Test(measures, random_plans_match_a_count_by_cell)
     for (int round = 0; round < rounds(40, 2000); round++)
         for (int k = 0; k < COUNT(any_planner); k++) {
             int64_t n = any_lengths(len, 60, 32);
-            weft_plan p = plan_of(any_planner[k], len, n);
+            PLAN p = plan_of(any_planner[k], len, n);
             for (int by = 0; by < 3; by++)
                 compare_weights(&p, (weft_plan_mean)by);
             compare_cells(&p);
             compare_order(&p);
-            weft_plan_free(&p);
         }
 }
 
@@ -204,7 +203,7 @@ Test(measures, repeated_pairs_are_counted_exactly)
 Test(measures, invalid_arguments_are_refused)
 {
     int32_t len[] = { 3, 2 };
-    weft_plan p = plan_of("order:count=2", len, 2), other = plan_of("order:count=1", len, 1);
+    PLAN p = plan_of("order:count=2", len, 2), other = plan_of("order:count=1", len, 1);
     weft_plan two[2] = { p, other };
     weft_plan_meetings m;
     weft_token_weights w;
@@ -219,5 +218,4 @@ Test(measures, invalid_arguments_are_refused)
     REFUSED(weft_plan_live_rows(&p, room, 4), WEFT_EARG, "an array of 3 numbers");
     REFUSED(weft_plan_count_meetings(two, 2, &m), WEFT_EARG, "plan 0 has 2 sequences and plan 1 has 1");
     REFUSED(weft_plan_count_meetings(&p, 0, &m), WEFT_EARG, "1 .. 1000 plans");
-    weft_plan_free(&p), weft_plan_free(&other);
 }

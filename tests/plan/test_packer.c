@@ -102,7 +102,7 @@ Test(packer, has_the_rows_of_the_planner_for_the_whole_list)
             snprintf(with_open, sizeof with_open, ",open=%lld", (long long)open);
         snprintf(text, sizeof text, "%s:capacity=%d,limit=%lld%s", names[rule], CAPACITY, (long long)limit,
                  with_open);
-        weft_plan whole = plan_of(text, len, n);
+        PLAN whole = plan_of(text, len, n);
         int64_t rows = replay(&whole, len, n, limit ? limit : NONE, open, row, order);
         weft_packer *p = packer_of(text);
         for (int64_t i = 0; i < n; i++) {
@@ -116,7 +116,6 @@ Test(packer, has_the_rows_of_the_planner_for_the_whole_list)
         take(p, row, order, NONE, &taken, text);
         cr_assert_eq(taken, rows, "%s: %lld rows of %lld", text, (long long)taken, (long long)rows);
         weft_packer_free(p);
-        weft_plan_free(&whole);
     }
 }
 

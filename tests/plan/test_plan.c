@@ -111,10 +111,9 @@ Test(plan, options_of_other_planners_are_refused)
                 bad[i].says);
         cr_assert(!p.segment && !p.batch);
     }
-    weft_plan p;
+    PLAN p;
     const weft_plan_opts drawn = { .count = 2, .seed = 7, .epoch = 3 };
     PLANS(weft_plan_make(weft_planner_named("order"), five, 5, &drawn, &p));
-    weft_plan_free(&p);
 }
 
 Test(plan, missing_planner_is_reported_by_both_functions)
@@ -270,7 +269,7 @@ Test(plan, first_fit_function_matches_the_planner)
         int64_t n = any_lengths(len, 80, 30), width = 30 + (int64_t)dice(40), rows = -1;
         char words[40];
         snprintf(words, sizeof words, "first_fit:capacity=%lld", (long long)width);
-        weft_plan p = plan_of(words, len, n);
+        PLAN p = plan_of(words, len, n);
         PLANS(weft_first_fit(&(weft_lengths){ .n = n, .len = len }, width, row, column, &rows));
         cr_assert_eq(rows, p.batches ? p.batch->rows : n > 0);
         for (int64_t i = 0; i < p.segments; i++)
@@ -278,7 +277,6 @@ Test(plan, first_fit_function_matches_the_planner)
                       column[p.segment[i].sequence] == p.segment[i].column);
         for (int64_t i = 0; i < n; i++)
             cr_assert(len[i] || (!row[i] && !column[i]));
-        weft_plan_free(&p);
     }
 }
 

@@ -114,14 +114,13 @@ Test(plan_extremes, cells_of_all_batches_stay_below_2_63)
 
 Test(plan_extremes, too_large_batch_is_refused_at_its_end)
 {
-    weft_plan p = { 0 };
+    PLAN p = { 0 };
     for (int i = 0; i < EXTREMES; i++)
         for (int k = 0; k < EXTREMES; k++) {
             bool fine = extremes[i] >= 0 && extremes[i] <= INT32_MAX && extremes[k] >= 0 &&
                         extremes[k] <= (int64_t)1 << 48;
             cr_assert_eq(weft_plan_end_batch(&p, extremes[i], extremes[k]) == WEFT_OK, fine);
         }
-    weft_plan_free(&p);
 }
 
 /* ---- options of the library's planners ---- */
@@ -138,14 +137,13 @@ static void with_option(const weft_planner *planner, const char *option)
         for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
             if (!strcmp(is->name, option))
                 memcpy((char *)&o + is->field, extremes + i, sizeof extremes[i]);
-        weft_plan p;
+        PLAN p;
         weft_plan_figures f;
         if (weft_plan_make(planner, len, COUNT(len), &o, &p) == WEFT_OK)
             cr_assert(weft_plan_measure(&p, len, COUNT(len), 0, &f) != WEFT_OK || is_natural(&f), "%s, %s",
                       planner->name, option);
         else
             cr_assert(*weft_plan_message(), "%s, %s", planner->name, option);
-        weft_plan_free(&p);
     }
 }
 

@@ -49,7 +49,7 @@ Test(room, packs_as_worked_by_hand)
     };
     for (int i = 0; i < COUNT(by_hand); i++) {
         char rows[200] = "";
-        weft_plan p = plan_of(by_hand[i].text, by_hand[i].len, by_hand[i].n);
+        PLAN p = plan_of(by_hand[i].text, by_hand[i].len, by_hand[i].n);
         weft_plan_figures f;
         const char *capacity = strstr(by_hand[i].text, "capacity=");
         PLANS(weft_plan_measure(&p, by_hand[i].len, by_hand[i].n, capacity ? atoi(capacity + 9) : 0, &f));
@@ -57,18 +57,16 @@ Test(room, packs_as_worked_by_hand)
         cr_assert_str_eq(rows, by_hand[i].rows, "%s: %s", by_hand[i].text, rows);
         cr_assert(f.dropped == by_hand[i].dropped && f.l1 == by_hand[i].l1 && f.l2 <= f.rows, "%s: %lld %lld",
                   by_hand[i].text, (long long)f.dropped, (long long)f.l1);
-        weft_plan_free(&p);
     }
 }
 
 Test(room, figures_tell_the_imbalance)
 {
     static const int32_t len[] = { 5, 3, 3, 2 };
-    weft_plan p = plan_of("balance:ranks=2", len, 4);
+    PLAN p = plan_of("balance:ranks=2", len, 4);
     weft_plan_figures f;
     PLANS(weft_plan_measure(&p, len, 4, 0, &f));
     cr_assert(fabs(f.imbalance - 7 * 2 / 13.) < 1e-12 && fabs(f.imbalance_squares - 29 * 2 / 47.) < 1e-12);
-    weft_plan_free(&p);
 }
 
 Test(room, measured_costs_balance_ranks)
@@ -77,11 +75,10 @@ Test(room, measured_costs_balance_ranks)
     char rows[40];
     for (int kk = 0; kk < 2; kk++) {
         const weft_plan_opts o = { .ranks = 2, .method = kk, .cost = (double[]){ 1e-3, 8e-3, 0, 3e-3 } };
-        weft_plan p;
+        PLAN p;
         PLANS(weft_plan_make(weft_planner_named("balance"), len, 4, &o, &p));
         write_rows(&p, rows);
         cr_assert(!strcmp(rows, "4|4+4+4") && p.segment[0].sequence == 1, "%s", rows);
-        weft_plan_free(&p);
     }
 }
 
@@ -102,7 +99,7 @@ Test(room, pieces_keep_their_limits)
         snprintf(text, sizeof text, "%s:capacity=%lld,squares=%lld,align=%lld%s", name[k % COUNT(name)],
                  (long long)capacity, (long long)squares, (long long)align,
                  k % COUNT(name) == 7 ? "" : k & 8 ? ",longer=split" : ",longer=truncate");
-        weft_plan p = plan_of(text, len, n);
+        PLAN p = plan_of(text, len, n);
         cr_assert(p.align == align || align == 1);
         for (int64_t i = 0; i < p.segments; i++) {
             int64_t cells = (p.segment[i].length + align - 1) / align * align;
@@ -113,7 +110,6 @@ Test(room, pieces_keep_their_limits)
             p.segment[0].column++;
             cr_assert_eq(weft_plan_check(&p, len, n, 0), WEFT_EFORMAT);
         }
-        weft_plan_free(&p);
     }
 }
 
@@ -181,9 +177,8 @@ Test(room, context_parts_have_equal_work)
                  k & 1 ? "best_fit_decreasing" : "chunk", ranks * 2 * 100, ranks * 2);
         const char *const text[] = { aligned, "first_fit:capacity=100,rows=2", "order:count=4",
                                      "chunk:capacity=40" };
-        weft_plan p = plan_of(text[k / 2 % 4], len, n);
+        PLAN p = plan_of(text[k / 2 % 4], len, n);
         is_cut(&p, len, n, ranks);
-        weft_plan_free(&p);
     }
 }
 
@@ -228,13 +223,12 @@ Test(room, plans_survive_failure_of_each_allocation)
     };
     for (int i = 0; i < COUNT(made); i++) {
         const weft_planner *planner = weft_planner_named(made[i].name);
-        weft_plan p;
+        PLAN p;
         weft_status s;
         FOR_EACH_FAILURE(s, weft_plan_make(planner, len, COUNT(len), &made[i].o, &p))
             cr_assert(s == WEFT_ENOMEM && !p.segment && !p.batch, "%s: allocation %ld", made[i].name,
                       failing.at);
         PLANS(s);
         cr_assert(!COUNTED || failing.at > 6);
-        weft_plan_free(&p);
     }
 }

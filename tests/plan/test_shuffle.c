@@ -98,12 +98,10 @@ Test(shuffle, epoch_is_the_plan_of_a_drawn_order)
             weft_stream_free(s);
             for (int i = 0; i < MOST; i++)
                 drawn[i] = len[order[i]];
-            weft_plan p = shuffled(planners[k], len, MOST, round, 3),
-                      plain = plan_of(planners[k], drawn, MOST);
+            PLAN p = shuffled(planners[k], len, MOST, round, 3), plain = plan_of(planners[k], drawn, MOST);
             int64_t shared = shared_batches(&p, &plain, order);
             cr_assert(p.batches == plain.batches && shared == p.batches, "%s: %lld of %lld batches",
                       planners[k], (long long)shared, (long long)p.batches);
-            weft_plan_free(&p), weft_plan_free(&plain);
         }
 }
 
@@ -114,10 +112,8 @@ Test(shuffle, epochs_pack_different_rows)
     dice_seed(72);
     any_lengths_of(len, false);
     for (int k = 0; k < COUNT(planners); k++) {
-        weft_plan first = shuffled(planners[k], len, MOST, 1, 0),
-                  again = shuffled(planners[k], len, MOST, 1, 0),
-                  next = shuffled(planners[k], len, MOST, 1, 1),
-                  other = shuffled(planners[k], len, MOST, 2, 0);
+        PLAN first = shuffled(planners[k], len, MOST, 1, 0), again = shuffled(planners[k], len, MOST, 1, 0),
+             next = shuffled(planners[k], len, MOST, 1, 1), other = shuffled(planners[k], len, MOST, 2, 0);
         cr_assert(first.segments == again.segments &&
                       !memcmp(first.segment, again.segment, (size_t)first.segments * sizeof *first.segment),
                   "%s: one seed and epoch, two plans", planners[k]);
@@ -125,7 +121,6 @@ Test(shuffle, epochs_pack_different_rows)
                      planners[k]);
         cr_assert_lt(shared_batches(&first, &other, NULL), first.batches / 3 + 1, "%s: two seeds",
                      planners[k]);
-        weft_plan_free(&first), weft_plan_free(&again), weft_plan_free(&next), weft_plan_free(&other);
     }
 }
 
@@ -134,8 +129,7 @@ Test(shuffle, order_planner_draws_the_order_of_batches)
     int32_t len[MOST];
     dice_seed(74);
     any_lengths_of(len, true);
-    weft_plan p = shuffled("order:count=7", len, MOST, 1, 0), plain = plan_of("order:count=7", len, MOST);
+    PLAN p = shuffled("order:count=7", len, MOST, 1, 0), plain = plan_of("order:count=7", len, MOST);
     cr_assert_eq(shared_batches(&p, &plain, NULL), plain.batches);
     cr_assert(memcmp(p.segment, plain.segment, (size_t)p.segments * sizeof *p.segment));
-    weft_plan_free(&p), weft_plan_free(&plain);
 }

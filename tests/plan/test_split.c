@@ -72,9 +72,8 @@ Test(split, shards_keep_every_segment_and_state)
     for (int k = 0; k < rounds(200, 2000); k++) {
         int32_t len[MOST];
         int64_t n = any_lengths(len, MOST, 60);
-        weft_plan p = plan_of(text[k % COUNT(text)], len, n);
+        PLAN p = plan_of(text[k % COUNT(text)], len, n);
         is_split(&p, len, n, 1 + (int)dice(SHARDS));
-        weft_plan_free(&p);
     }
 }
 

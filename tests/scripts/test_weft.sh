@@ -120,11 +120,12 @@ static weft_status stays(const int32_t *len, int64_t n, const weft_plan_opts *o,
 /* a plan by hand, through the pipe of the command, that the library did not see */
 static weft_status forges(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    struct { uint32_t magic; int32_t status; uint32_t promises; int32_t in_rows; int64_t segments, batches, empty, dropped, capacity, align; char message[512]; } h = { 0x77656674, 0, 0, 0, n, 1, 0, 0, 0, 0, "" };
+    struct { uint32_t magic; int32_t status; uint32_t promises; int64_t capacity; weft_plan plan; char message[512]; } h = { 0x77656674, .plan = *p };
+    h.plan.segments = n, h.plan.batches = 1, h.plan.shard = 1;
     weft_plan_batch b = { 0, n, n, 8 };
     weft_segment s[64];
     for (int64_t i = 0; i < n; i++) s[i] = (weft_segment){ i, 0, 0, len[i], (int32_t)i, -1 };
-    if (o->count == 1) h.empty = INT64_MIN;
+    if (o->count == 1) h.plan.empty = INT64_MIN;
     if (o->count == 2) h.capacity = -1;
     if (o->count == 3) b.width = INT64_MAX;
     if (o->count == 4) b.n = INT64_MAX;

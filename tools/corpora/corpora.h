@@ -37,8 +37,6 @@ void corpus_free(weft_dataset *);
 int32_t *corpus_lengths(const char *text, int64_t *n);
 /* Reads lengths from a file, integers between white space; path "-" is stdin. The caller frees them. */
 int32_t *read_lengths(const char *path, int64_t *n);
-/* Returns the record of a name. */
-const corpus *corpus_named(const char *name, size_t length);
 
 /* ---- build.c: add to a sequence, by tokens, rows or a length, and end it ---- */
 void corpus_token(corpus_builder *, int32_t token);

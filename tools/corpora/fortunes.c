@@ -55,11 +55,10 @@ static bool read_one(const char *name, corpus_builder *b)
     if (!stat(path, &s) && !S_ISREG(s.st_mode))
         return true;
     size_t n;
-    char *text = corpus_file(path, &n);
+    SCOPED char *text = corpus_file(path, &n);
     bool ok = text != NULL;
     for (const char *p = text; ok && p < text + n;)
         p = read_text(p, text + n, b, &ok);
-    free(text);
     return ok;
 }
 

@@ -144,11 +144,10 @@ bool add_json_lengths(const char *path, const char *text, size_t n, const length
         json_error_t e;
         for (; counted < c; counted++)
             line += *counted == '\n';
-        json_t *value = json_loadb(c, (size_t)(text + n - c), JSON_DISABLE_EOF_CHECK, &e);
+        json_auto_t *value = json_loadb(c, (size_t)(text + n - c), JSON_DISABLE_EOF_CHECK, &e);
         snprintf(at.text, sizeof at.text, "%.300s:%lld", path, value ? line : line + e.line - 1);
         ok = value ? add_json(&at, value) : say_failure("%s: %s; expected JSON", at.text, e.text);
         c += value ? e.position : 0;
-        json_decref(value);
     }
     return ok;
 }
@@ -236,7 +235,7 @@ bool add_array_lengths(const char *path, const length_opts *how, corpus_builder 
         return say_failure("%s", weft_file_message());
     const weft__array *a = find_array(path, w, how->column);
     int64_t n = a ? a->kind.size[0] : 0;
-    double *x = get_memory(n, sizeof *x);
+    SCOPED double *x = get_memory(n, sizeof *x);
     bool ok = a && (weft__array_read(w, a, WEFT__F64, x) || say_failure("%s", weft_file_message()));
     bool offsets =
         ok && (how->unit == UNIT_OFFSETS ||
@@ -247,7 +246,6 @@ bool add_array_lengths(const char *path, const length_opts *how, corpus_builder 
             snprintf(at.text, sizeof at.text, "%.200s: %.150s[%lld]", path, a->name, (long long)i);
         ok = add_number(&at, length);
     }
-    free(x);
     weft__weights_close(w);
     return ok;
 }

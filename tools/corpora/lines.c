@@ -5,8 +5,8 @@
  * dna: Debian's bowtie2-examples, reads of the lambda phage; letters: the second of every four lines of
  * FASTQ. dna-first and dna-second are pairs: read i of one belongs to read i of the other. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "tools/corpora/corpora.h"
 
 /* A line of a file: bytes at .. end - 1. The byte at end is a newline or 0. number counts from 0. */
@@ -20,7 +20,7 @@ typedef const char *add_line(const line *, corpus_builder *);
 static bool each_line(const char *path, add_line *add, corpus_builder *b)
 {
     size_t n;
-    char *text = corpus_file(path, &n);
+    SCOPED char *text = corpus_file(path, &n);
     const char *error = text ? NULL : "";
     line l = { .at = text };
     for (; !error && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
@@ -31,7 +31,6 @@ static bool each_line(const char *path, add_line *add, corpus_builder *b)
         say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, error);
         errno = EIO;
     }
-    free(text);
     return !error;
 }
 
@@ -63,14 +62,11 @@ static const char *add_name(const line *l, corpus_builder *b)
 static int32_t next_letter(const unsigned char **p)
 {
     const unsigned char *c = *p;
-    int more = *c >= 0xF0 ? 3 : *c >= 0xE0 ? 2 : *c >= 0xC0 ? 1 : 0;
-    int32_t letter = more ? *c & (0x3F >> more) : *c;
-    for (int i = 1; i <= more; i++) {
-        if ((c[i] & 0xC0) != 0x80)
-            return (*p)++, *c;
+    int n = weft__utf8_character((const char *)c);
+    int32_t letter = n > 1 ? *c & (0x7F >> n) : *c;
+    for (int i = 1; i < n; i++)
         letter = letter << 6 | (c[i] & 0x3F);
-    }
-    *p += 1 + more;
+    *p += n > 1 ? n : 1;
     return letter;
 }
 

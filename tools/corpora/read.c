@@ -36,7 +36,7 @@ static const char *name_at(int i, const void *context)
     return i < corpora_count ? all_corpora[i].name : NULL;
 }
 
-const corpus *corpus_named(const char *name, size_t length)
+static const corpus *corpus_named(const char *name, size_t length)
 {
     char word[40];
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
@@ -52,10 +52,9 @@ const corpus *corpus_named(const char *name, size_t length)
 
 static bool refuse(const corpus *c, const char *text, const char *found)
 {
-    say_error(FAILED, "corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
-              c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
-              c->numbers ? "[,n=..][,seed=..]" : "");
-    return false;
+    return say_failure("corpora: \"%.60s\": found %s; expected %s%s%s%s", text, found, c->name,
+                       c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
+                       c->numbers ? "[,n=..][,seed=..]" : "");
 }
 
 static int numbers_of(const corpus *c)
@@ -166,7 +165,7 @@ bool add_lengths(const char *path, const length_opts *how, corpus_builder *b)
         return add_table_lengths(path, how, b);
     if (!standard && !is_text && has_arrays(path))
         return add_array_lengths(path, how, b);
-    char *text = corpus_file(path, &n);
+    SCOPED char *text = corpus_file(path, &n);
     path = standard ? "stdin" : path;
     if (!text)
         return errno == ENOENT ? say_failure("%s: %s", path, strerror(ENOENT)) : false;
@@ -179,7 +178,6 @@ bool add_lengths(const char *path, const length_opts *how, corpus_builder *b)
         ok = say_failure("%s: found no table, JSON or array; expected one for --column or --unit", path);
     else
         ok = add_words(path, text, n, b);
-    free(text);
     return ok;
 }
 

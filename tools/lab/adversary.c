@@ -1,5 +1,4 @@
 /* adversary.c - counts the rows of planners on lengths that are hard to pack, next to proven bounds. */
-#include <stdlib.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
@@ -28,7 +27,7 @@ enum { PLANNERS = sizeof planners / sizeof *planners, INSTANCES = sizeof instanc
 
 static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64_t n)
 {
-    weft_plan p;
+    PLAN p;
     weft_plan_figures f;
     int64_t capacity = instances[instance].capacity;
     bool ok = weft_plan_make(weft_planner_named(planners[planner].name), len, n,
@@ -49,7 +48,6 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
                                            0 };
     NOTE_TEXT(r, "adversaries", a->planner, "instance", a->instance, { "rows", (double)f.rows },
               { "bound", b });
-    weft_plan_free(&p);
     return true;
 }
 
@@ -59,11 +57,10 @@ bool lab_ask_adversaries(lab_run *r)
     r->page.adversary = get_memory(PLANNERS * INSTANCES, sizeof *r->page.adversary);
     for (int i = 0; i < INSTANCES && ok && !lab_stops(r); i++) {
         int64_t n;
-        int32_t *len = corpus_lengths(instances[i].name, &n);
+        SCOPED int32_t *len = corpus_lengths(instances[i].name, &n);
         ok = len != NULL;
         for (int k = 0; k < PLANNERS && ok; k++)
             ok = ask(r, i, k, len, n);
-        free(len);
     }
     return ok;
 }

@@ -30,7 +30,7 @@ bool lab_compare_costs(lab_run *r)
     weft_plan_prediction p;
     bool ok = costs_of(&layer, &r->layer);
     make_rows(&r->few, layer.hidden, &rows);
-    timed *t = get_memory(r->asked.planners, sizeof *t);
+    SCOPED timed *t = get_memory(r->asked.planners, sizeof *t);
     r->page.cost = get_memory(r->asked.planners, sizeof *r->page.cost);
     for (int i = 0; i < r->asked.planners && ok; i++)
         ok = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
@@ -53,6 +53,6 @@ bool lab_compare_costs(lab_run *r)
     }
     for (int i = 0; i < r->asked.planners; i++)
         close_run(&t[i].run);
-    free(t), free(rows.rows);
+    free(rows.rows);
     return ok;
 }

@@ -26,8 +26,8 @@ static int by_content(const void *a, const void *b)
 /* Fills unique [n] with the first sequence of each content, in order, and returns their number. */
 static int64_t find_unique(const weft_dataset *d, int64_t *unique)
 {
-    int64_t n = 0, *sorted = get_memory(d->n, sizeof *sorted);
-    bool *first = get_memory(d->n, sizeof *first);
+    int64_t n = 0, *sorted SCOPED = get_memory(d->n, sizeof *sorted);
+    SCOPED bool *first = get_memory(d->n, sizeof *first);
     for (int64_t i = 0; i < d->n; i++)
         sorted[i] = i;
     of_sort = d;
@@ -37,7 +37,6 @@ static int64_t find_unique(const weft_dataset *d, int64_t *unique)
     for (int64_t i = 0; i < d->n; i++)
         if (first[i] && d->len[i])
             unique[n++] = i;
-    free(sorted), free(first);
     return n;
 }
 
@@ -107,12 +106,11 @@ bool lab_read(lab_run *r)
     if (!all.ints)
         draw_tokens(&all);
     bool ok = count_classes(r, &all);
-    int64_t *unique = get_memory(all.n, sizeof *unique), n = ok ? find_unique(&all, unique) : 0;
+    int64_t *unique SCOPED = get_memory(all.n, sizeof *unique), n = ok ? find_unique(&all, unique) : 0;
     if (ok && n < 2)
         ok = say_failure("lab: %s: found %lld different sequences that are not empty; expected 2 or more",
                          r->asked.corpus, (long long)n);
     ok = ok && split(r, &all, unique, n);
-    free(unique);
     corpus_free(&all);
     return ok;
 }

@@ -2,7 +2,6 @@
  * Bits of each planner are compared with those of whole sequences, and with those next to a changed
  * neighbour. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
@@ -48,9 +47,9 @@ static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
 bool lab_compare_layouts(lab_run *r)
 {
     weft_dataset d = { 0 };
-    weft_plan alone = { 0 }, by_16 = { 0 };
+    PLAN alone = { 0 }, by_16 = { 0 };
     bool ok = lab_probe_data(&r->few, &d);
-    weft_real *whole = allocate_rows(&d), *other = allocate_rows(&d);
+    SCOPED weft_real *whole = allocate_rows(&d), *other = allocate_rows(&d);
     ok = ok && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
          lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
     if (ok && (ok = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
@@ -61,8 +60,6 @@ bool lab_compare_layouts(lab_run *r)
         if ((ok = lab_probe(t->text, &t->plan, &d, PROBE_PLAN, other)))
             add_exact(r, t->text, &d, whole, other);
     }
-    weft_plan_free(&alone), weft_plan_free(&by_16);
-    free(whole), free(other);
     corpus_free(&d);
     return ok;
 }
@@ -82,7 +79,7 @@ static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool b
 static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *d, int64_t i,
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
-    weft_real *keep = get_memory((int64_t)d->len[i] * PROBE_COLUMNS, sizeof *keep);
+    SCOPED weft_real *keep = get_memory((int64_t)d->len[i] * PROBE_COLUMNS, sizeof *keep);
     bool ok = true;
     for (int nan = 0; nan < 2 && ok; nan++) {
         int64_t spread = 0;
@@ -93,7 +90,6 @@ static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *
         c->spread += nan ? spread : 0;
     }
     c->changed += ok;
-    free(keep);
     return ok;
 }
 
@@ -126,12 +122,11 @@ static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, 
     int32_t len = (int32_t)d->offset[d->n];
     int64_t offset[2] = { 0, len };
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
-    weft_plan p = { 0 };
+    PLAN p = { 0 };
     *c = (lab_contamination){ .name = "none: all sequences as one, which must differ" };
     bool ok = make_order(&one, 1, &p) && lab_probe(c->name, &p, &one, PROBE_PLAN, before) &&
               touch(&p, &one, d, d->n / 2, before, after, c);
     write_contamination(r, c);
-    weft_plan_free(&p);
     return ok;
 }
 
@@ -139,7 +134,7 @@ bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
     bool ok = lab_probe_data(&r->few, &d);
-    weft_real *before = allocate_rows(&d), *after = allocate_rows(&d);
+    SCOPED weft_real *before = allocate_rows(&d), *after = allocate_rows(&d);
     for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
         lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };
@@ -150,7 +145,6 @@ bool lab_contaminate(lab_run *r)
             write_contamination(r, c);
     }
     ok = ok && (lab_stops(r) || contaminate_control(r, &d, before, after));
-    free(before), free(after);
     corpus_free(&d);
     return ok;
 }

@@ -18,18 +18,12 @@ typedef struct {
 
 static void make_room(moments *g, int64_t size)
 {
+    double *sums = get_memory(MEANS * size, sizeof *sums);
     *g = (moments){ .size = size,
                     .whole = get_memory(size, sizeof(double)),
                     .one = get_memory(size, sizeof *g->one) };
     for (int k = 0; k < MEANS; k++)
-        g->sum[k] = get_memory(size, sizeof(double));
-}
-
-static void free_room(moments *g)
-{
-    for (int k = 0; k < MEANS; k++)
-        free(g->sum[k]);
-    free(g->whole), free(g->one);
+        g->sum[k] = sums + k * size;
 }
 
 /* Computes the gradient of a batch's summed loss. Each token has equal weight, or each sequence. */
@@ -101,7 +95,7 @@ static void finish_moments(lab_run *r, int i, const moments *g)
 /* Computes the gradient of all tokens of whole sequences, with equal weights. */
 static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *stopped)
 {
-    weft_plan p;
+    PLAN p;
     lab_model m;
     bool ok = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
@@ -116,8 +110,7 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
         for (int64_t k = 0; k < g->size && ok; k++)
             g->whole[k] += (double)g->one[k] / (double)p.tokens;
     }
-    weft_plan_free(&p);
-    lab_model_close(&m);
+    weft_close(m.w);
     return ok;
 }
 
@@ -129,16 +122,16 @@ bool lab_measure_gradients(lab_run *r)
     for (int i = 0; i < r->asked.planners && ok && !stopped; i++) {
         lab_model m;
         lab_progress(r, "gradients of %s", r->made[i].text);
-        for (int k = 0; k < MEANS; k++)
-            memset(g.sum[k], 0, (size_t)g.size * sizeof(double)), g.squares[k] = 0;
+        memset(g.sum[0], 0, MEANS * (size_t)g.size * sizeof(double));
+        memset(g.squares, 0, sizeof g.squares);
         g.batches = 0;
         ok = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
               add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
              lab_refuse(r->made[i].text, m.w);
         if (ok && !stopped)
             finish_moments(r, i, &g);
-        lab_model_close(&m);
+        weft_close(m.w);
     }
-    free_room(&g);
+    free(g.sum[0]), free(g.whole), free(g.one);
     return ok;
 }

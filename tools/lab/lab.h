@@ -10,7 +10,10 @@
 
 /* A learning run of one seed. All runs of a plan have points at the same tokens. */
 typedef struct { double tokens, updates, seconds, loss; } lab_point;
-typedef struct { uint64_t seed; int n; const lab_point *point; } lab_curve;
+typedef struct {
+    int n;
+    const lab_point *point;
+} lab_curve;
 
 /* *_ms: milliseconds of one pass; median, 10th and 90th percentile. bias: |mean gradient of the batches -
  * whole gradient| / |whole gradient|. noise: trace of the covariance / |whole gradient|^2. epochs: the number
@@ -44,14 +47,13 @@ typedef struct {
     const int32_t *len;
     lab_plan *plan;
     int plans;
-    /* seed, device with its threads, and date may be NULL; these two belong to measured times */
-    const char *command, *version, *seed, *device, *date;
+    /* device with its threads, and date may be NULL; they belong to measured times */
+    const char *command, *device, *date;
     lab_exact *exact;
     lab_contamination *contamination;
     lab_adversary *adversary;
     lab_cost *cost;
     int exacts, contaminations, adversaries, costs;
-    const char *cost_words;                     /* the cost model in words, one paragraph a line */
     const char *stopped;                        /* why experiments may be missing; NULL: all ran */
     double target;                              /* bits a token that end the learning; 0: no target */
     const layer_cost *layer;                    /* costs that predicted the times; NULL: none */

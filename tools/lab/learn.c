@@ -1,7 +1,6 @@
 /* learn.c - measures learning curves. Every update has the same number of tokens for all planners, so that a
  * planner with smaller batches does not get more updates. */
 #include <math.h>
-#include <stdlib.h>
 #include "plan/plan.h"
 #include "tools/lab/run.h"
 
@@ -39,14 +38,14 @@ static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
 {
     const lab_run *r = u->lab;
     const planned *t = r->made + u->planner;
-    *own = t->planner == weft_planner_named(t->planner->name);
+    *own = t->planner.plan;
     *out = t->plan;
     if (!*own)
         return true;
     weft_plan_opts o = resize(r, t, u->update);
     o.seed = (uint64_t)u->seed + 1;
     o.epoch = epoch;
-    if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
+    if (weft_plan_make(&t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
         return true;
     lab_end_progress();
     say_error(FAILED, "lab: %s: %s", t->text, weft_plan_message());
@@ -92,6 +91,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
+        bool at_end = last && b + 1 == p->batches;
         int64_t n = weft__plan_tokens_of(p, b),
                 next = b + 1 < p->batches ? weft__plan_tokens_of(p, b + 1) : 0;
         double start = seconds_now();
@@ -101,17 +101,16 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
         }
         u->gathered += n;
         u->tokens += n;
-        if (is_due(u, next, last && b + 1 == p->batches))
+        if (is_due(u, next, at_end))
             step(u);
         weft_clear(u->m.w);
         u->seconds += seconds_now() - start;
         lab_progress_at(u->lab, (double)u->tokens / (double)u->total);
         if (!weft_ok(u->m.w))
             return lab_refuse(u->lab->made[u->planner].text, u->m.w);
-        bool at_end = last && b + 1 == p->batches;
-        if (c->n <= POINTS && (at_end || (double)u->tokens * POINTS >= (double)c->n * (double)u->total))
-            if (c->n < POINTS || at_end)
-                add_point(u);
+        if (at_end ? c->n <= POINTS :
+                     c->n < POINTS && (double)u->tokens * POINTS >= (double)c->n * (double)u->total)
+            add_point(u);
     }
     return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
 }
@@ -150,7 +149,7 @@ static bool learn(run *u)
         if (own)
             weft_plan_free(&p);
     }
-    lab_model_close(&u->m);
+    weft_close(u->m.w);
     return ok;
 }
 
@@ -170,7 +169,7 @@ bool lab_learn(lab_run *r)
     for (int i = 0; i < r->asked.planners; i++) {
         r->page.plan[i].curve = r->curve[i];
         for (int s = 0; s < SEEDS; s++)
-            r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
+            r->curve[i][s].point = r->point[i][s];
     }
     for (int s = 0; s < r->asked.seeds && ok; s++)
         for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {

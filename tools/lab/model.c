@@ -16,22 +16,16 @@ bool lab_model_open(lab_model *l, const lab_model_opts *o)
     return weft_ok(l->w);
 }
 
-void lab_model_close(lab_model *l)
-{
-    weft_close(l->w);
-    *l = (lab_model){ 0 };
-}
-
 bool lab_model_carries(lab_model *l, const weft_plan *p)
 {
     l->kept = l->kept ? l->kept : weft_carried_new(l->m, "kept", l->lstm, p);
     return weft_ok(l->w);
 }
 
-static weft_tensor *run_padded(lab_model *l, const weft_plan_step *s, weft_tensor *x)
+weft_tensor *lab_run_padded(weft_rnn *lstm, const weft_plan_step *s, weft_tensor *x)
 {
     weft_tensor *pads = weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
-    weft_tensor *y = weft_rnn_run(l->lstm, pads, WEFT_ZERO_STATE).y;
+    weft_tensor *y = weft_rnn_run(lstm, pads, WEFT_ZERO_STATE).y;
     return weft_pack_padded_sequence(y, &s->lengths, WEFT_ALIGN_LEFT);
 }
 
@@ -40,8 +34,8 @@ weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_datas
 {
     weft_tensor *before = weft_plan_tokens(s, data, -1, 0), *now = weft_plan_tokens(s, data, 0, 0);
     weft_tensor *x = weft_embedding_run(l->table, before);
-    weft_tensor *y =
-        l->padded && !s->plan->in_rows ? run_padded(l, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
+    bool pads = l->padded && !s->plan->in_rows;
+    weft_tensor *y = pads ? lab_run_padded(l->lstm, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
     return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_run(l->drop, y)), now,
                               &(weft_cross_entropy_opts){ .mask = weights });
 }

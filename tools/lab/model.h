@@ -25,11 +25,12 @@ typedef struct {
     bool padded;
 } lab_model;
 
-/* Opens a model. False: the context has failed and holds the message. The caller closes it in any case. */
+/* Opens a model. False: the context has failed and holds the message. The caller closes w in any case. */
 bool lab_model_open(lab_model *, const lab_model_opts *);
-void lab_model_close(lab_model *);
 /* Allocates the carried states for plans like this one, once. */
 bool lab_model_carries(lab_model *, const weft_plan *);
+/* Runs a layer on x, padded. The result is ragged again. */
+weft_tensor *lab_run_padded(weft_rnn *, const weft_plan_step *, weft_tensor *x);
 /* Returns the loss of a batch. Each token is predicted from those before it in its sequence; token 0 precedes
  * the first. weights: of the tokens; NULL: all 1. */
 weft_loss lab_model_loss(lab_model *, const weft_plan_step *, const weft_dataset *, weft_tensor *weights);

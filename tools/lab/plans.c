@@ -54,13 +54,9 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
                             weft_plan *few)
 {
     int64_t most = weft__plan_most_segments(all);
-    int32_t *renamed = get_memory(2 * most, sizeof *renamed);
-    *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
-    for (int64_t i = 0; i < d->n; i++) {
-        few->tokens += d->len[i];
-        few->empty += !d->len[i];
-        few->not_empty += d->len[i] > 0;
-    }
+    SCOPED int32_t *renamed = get_memory(2 * most, sizeof *renamed);
+    *few = (weft_plan){ .in_rows = all->in_rows };
+    weft__plan_set_counts(few, d->len, d->n);
     few->dropped = few->tokens;
     int32_t *carried = renamed + most;
     weft_status s = WEFT_OK;
@@ -68,7 +64,6 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
         s = add_batch_of_few(all, b, number, carried, renamed, few);
         memcpy(carried, renamed, (size_t)all->batch[b].n * sizeof *carried);
     }
-    free(renamed);
     return s == WEFT_OK ? weft_plan_check(few, d->len, d->n, 0) : s;
 }
 
@@ -82,10 +77,8 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
     *all = *read;
     read->memory = NULL;
     read->plan = (weft_plan){ 0 };
-    *few = (planned){ .text = all->text, .opts = all->opts, .own = all->own };
-    all->planner = &all->own;
-    few->planner = &few->own;
-    all->own.name = few->own.name = r->asked.planner[i] = (char *)all->text;
+    *few = (planned){ .text = all->text, .opts = all->opts, .planner = all->planner };
+    r->asked.planner[i] = (char *)all->text;
     r->asked.planners++;
     return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==
                 WEFT_OK &&
@@ -97,7 +90,7 @@ static bool read_file(lab_run *r)
 {
     planned *read = NULL;
     int count = 0;
-    int32_t *number = get_memory(r->train.n, sizeof *number);
+    SCOPED int32_t *number = get_memory(r->train.n, sizeof *number);
     for (int64_t i = 0; i < r->train.n; i++)
         number[i] = -1;
     for (int64_t i = 0; i < r->few.n; i++)
@@ -105,9 +98,7 @@ static bool read_file(lab_run *r)
     bool ok = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
     for (int i = 0; i < count && ok; i++)
         ok = add_read(r, read + i, number);
-    for (int i = 0; i < count; i++)
-        weft_plan_free(&read[i].plan), free(read[i].memory);
-    free(read), free(number);
+    free_planned(read, count);
     return ok;
 }
 
@@ -137,12 +128,9 @@ bool lab_make_plans(lab_run *r)
 
 void lab_free_plans(lab_run *r)
 {
-    for (int i = 0; i < r->asked.planners; i++) {
-        if (r->made)
-            weft_plan_free(&r->made[i].plan), free(r->made[i].memory);
-        if (r->of_few)
-            weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
+    free_planned(r->made, r->asked.planners);
+    free_planned(r->of_few, r->asked.planners);
+    for (int i = 0; i < r->asked.planners; i++)
         free(r->label[i]);
-    }
-    free(r->made), free(r->of_few), free(r->page.plan), free(r->page.exact), free(r->page.contamination);
+    free(r->page.plan), free(r->page.exact), free(r->page.contamination);
 }

@@ -1,5 +1,4 @@
 /* probe.c - runs a plan through an LSTM with random weights, and collects the output of each token. */
-#include <stdlib.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
 
@@ -26,11 +25,7 @@ static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_pla
                               const weft_dataset *data, probe_layout layout)
 {
     weft_tensor *x = weft_plan_tokens(s, data, 0, 0);
-    if (layout == PROBE_PLAN)
-        return weft_rnn_run_plan(lstm, x, s, kept).y;
-    weft_tensor *pads = weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
-    return weft_pack_padded_sequence(weft_rnn_run(lstm, pads, WEFT_ZERO_STATE).y, &s->lengths,
-                                     WEFT_ALIGN_LEFT);
+    return layout == PROBE_PLAN ? weft_rnn_run_plan(lstm, x, s, kept).y : lab_run_padded(lstm, s, x);
 }
 
 /* Copies a batch's outputs to the places of their tokens. */
@@ -40,14 +35,13 @@ static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset 
     for (int64_t i = 0; i < s->lengths.n; i++)
         n += s->lengths.len[i];
     size_t bytes = (size_t)n * PROBE_WIDTH * sizeof *out;
-    weft_real *all = get_memory(n * PROBE_WIDTH, sizeof *all), *next = all;
+    weft_real *all SCOPED = get_memory(n * PROBE_WIDTH, sizeof *all), *next = all;
     weft_read_sequences(y, all, bytes);
     for (int64_t i = 0; i < s->lengths.n; i++) {
         weft_real *to = out + (data->offset[s->lengths.id[i]] + s->lengths.offset[i]) * PROBE_WIDTH;
         for (int64_t k = 0; k < (int64_t)s->lengths.len[i] * PROBE_WIDTH; k++)
             *to++ = *next++;
     }
-    free(all);
 }
 
 bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data, probe_layout layout,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/options.h"
 
@@ -175,20 +174,17 @@ static json_t *seal_of(const json_t *record)
 {
     sha256 s = SHA256_START;
     char hash[65];
-    json_t *rest = json_copy((json_t *)record);
+    json_auto_t *rest = json_copy((json_t *)record);
     json_object_del(rest, "seal");
-    char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    SCOPED char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
     sha256_add_bytes(&s, text ? text : "", text ? strlen(text) : 0);
-    free(text), json_decref(rest);
     return json_string(sha256_end(&s, hash));
 }
 
 json_t *lab_make_record(const lab_run *r, const char *command)
 {
     char date[32];
-    time_t now = time(NULL);
-    struct tm day;
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &day));
+    date_now(DATE "T%H:%M:%SZ", date);
     json_t *planners = json_array(), *seeds = json_array();
     for (int i = 0; i < r->named; i++)
         json_array_append_new(planners, json_pack("{s:o,s:b}", "planner", text_of(r->asked.planner[i]),
@@ -212,7 +208,7 @@ json_t *lab_make_record(const lab_run *r, const char *command)
 /* Writes a member a line, and an element of a list a line. */
 bool lab_write_record(const char *path, const json_t *record)
 {
-    char *text = NULL;
+    SCOPED char *text = NULL;
     size_t size = 0, i;
     const char *key, *between = "{\n";
     json_t *value, *element;
@@ -227,10 +223,8 @@ bool lab_write_record(const char *path, const json_t *record)
         between = ",\n";
     }
     fputs("\n}\n", to);
-    bool ok = (!fclose(to) && weft_write_file(path, text, size) == WEFT_OK) ||
-              say_failure("lab: %s", weft_file_message());
-    free(text);
-    return ok;
+    return (!fclose(to) && weft_write_file(path, text, size) == WEFT_OK) ||
+           say_failure("lab: %s", weft_file_message());
 }
 
 json_t *lab_read_record(const char *path, bool *sealed)
@@ -252,9 +246,8 @@ json_t *lab_read_record(const char *path, bool *sealed)
     else if (format != LAB_FORMAT)
         ok = say_failure("lab: --repeat %s: found a record of format %d, written by weft %.40s; expected "
                          "format %d; repeat it with that version", path, format, version, LAB_FORMAT);
-    json_t *seal = ok ? seal_of(all) : NULL;
+    json_auto_t *seal = ok ? seal_of(all) : NULL;
     *sealed = json_equal(seal, json_object_get(all, "seal"));
-    json_decref(seal);
     if (!ok)
         json_decref(all);
     return ok ? all : NULL;
@@ -271,12 +264,11 @@ static bool take_option(lab_asked *a, const char *path, const char *key, const j
     if (!o->name || !(only || is_recorded(o)))
         return say_failure("lab: --repeat %s: found the option \"%.40s\", which weft %s does not know; "
                            "expected a record of this version or an older one", path, key, weft_version());
-    json_t *set = only ? NULL : option_value(o, a);
+    json_auto_t *set = only ? NULL : option_value(o, a);
     snprintf(text, sizeof text, "%.17g", json_number_value(value));
     const char *word = json_is_string(value) ? json_string_value(value) : text;
-    bool ok = set || set_option(&subcommand_lab, o, word, a);
-    json_decref(set);
-    return ok || say_failure("lab: --repeat %s: the option \"%s\" is damaged", path, key);
+    return set || set_option(&subcommand_lab, o, word, a) ||
+           say_failure("lab: --repeat %s: the option \"%s\" is damaged", path, key);
 }
 
 bool lab_take_record(lab_asked *a, const char *path, const json_t *record)

@@ -84,13 +84,9 @@ bool lab_make_plans(lab_run *);
 void lab_free_plans(lab_run *);
 
 /* The experiments. Each keeps the results that it has when the time is over. */
-bool lab_measure_times(lab_run *);
-bool lab_compare_layouts(lab_run *);
-bool lab_contaminate(lab_run *);
-bool lab_measure_gradients(lab_run *);
-bool lab_learn(lab_run *);
-bool lab_ask_adversaries(lab_run *);
-bool lab_compare_costs(lab_run *);
+typedef bool lab_experiment(lab_run *);
+lab_experiment lab_measure_times, lab_compare_layouts, lab_contaminate, lab_measure_gradients, lab_learn,
+    lab_ask_adversaries, lab_compare_costs;
 
 /* probe.c: runs a plan through an LSTM with random weights. Returns the output of each token, [tokens,
  * PROBE_WIDTH], sequence by sequence. planner: for the error. */

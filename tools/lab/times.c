@@ -1,6 +1,5 @@
 /* times.c - measures milliseconds an epoch, planners in turn, so that a disturbance affects all of them. */
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 #include "tools/lab/run.h"
 
@@ -24,35 +23,30 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
 {
     all[round] = ms;
     NOTE(r, "times", r->made[i].text, { "round", round }, { "ms", ms });
-    double sorted[MOST_ROUNDS];
-    for (int k = 0; k <= round; k++)
-        sorted[k] = all[k];
-    r->page.plan[i].median_ms = quantile(sorted, round + 1, .5);
-    r->page.plan[i].p10_ms = quantile(sorted, round + 1, .1);
-    r->page.plan[i].p90_ms = quantile(sorted, round + 1, .9);
+    r->page.plan[i].median_ms = quantile(all, round + 1, .5);
+    r->page.plan[i].p10_ms = quantile(all, round + 1, .1);
+    r->page.plan[i].p90_ms = quantile(all, round + 1, .9);
 }
 
-static bool open_models(lab_run *r, lab_model *m)
+/* Opens the model of a plan and warms it up: the first update allocates. */
+static bool open_model(lab_run *r, lab_model *m, int i)
 {
     lab_model_opts o = lab_model_of(r, 1, 0);
-    bool ok = true;
-    for (int i = 0; i < r->asked.planners && ok; i++) {
-        o.padded = r->asked.padded[i];
-        ok = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
-             lab_refuse(r->made[i].text, m[i].w);
-    }
-    return ok;
+    const weft_plan *p = &r->made[i].plan;
+    o.padded = r->asked.padded[i];
+    return (lab_model_open(m, &o) && lab_model_carries(m, p) &&
+            (!p->batches || p->segment->carry >= 0 ||
+             lab_model_update(m, p, 0, &r->train, WEFT_MEAN_OF_BATCH))) ||
+           lab_refuse(r->made[i].text, m->w);
 }
 
 bool lab_measure_times(lab_run *r)
 {
-    lab_model *m = get_memory(r->asked.planners, sizeof *m);
-    double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
-    bool ok = open_models(r, m);
-    for (int i = 0; i < r->asked.planners && ok; i++) /* warm up: the first call allocates */
-        ok = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
-             lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
-             lab_refuse(r->made[i].text, m[i].w);
+    SCOPED lab_model *m = get_memory(r->asked.planners, sizeof *m);
+    SCOPED double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
+    bool ok = true;
+    for (int i = 0; i < r->asked.planners && ok; i++)
+        ok = open_model(r, m + i, i);
     for (int round = 0; round < r->asked.rounds && ok; round++)
         for (int i = 0; i < r->asked.planners && ok && !lab_stops(r); i++) {
             lab_progress(r, "times, round %d of %d: %s", round + 1, (int)r->asked.rounds, r->made[i].text);
@@ -63,8 +57,6 @@ bool lab_measure_times(lab_run *r)
                 ok = lab_refuse(r->made[i].text, m[i].w);
         }
     for (int i = 0; i < r->asked.planners; i++)
-        if (m[i].w)
-            lab_model_close(m + i);
-    free(m), free(ms);
+        weft_close(m[i].w);
     return ok;
 }

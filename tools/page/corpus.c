@@ -23,7 +23,7 @@ static void set_edges(counted *c)
 
 static void count_lengths(const lab *l, counted *c)
 {
-    int32_t *sorted = get_memory(l->n, sizeof *sorted);
+    SCOPED int32_t *sorted = get_memory(l->n, sizeof *sorted);
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
@@ -44,10 +44,8 @@ static void count_lengths(const lab *l, counted *c)
     for (int64_t i = 0; i < l->n; i++)
         c->sd += (sorted[i] - c->mean) * (sorted[i] - c->mean);
     c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
-    free(sorted);
 }
 
-/* Lists the distinct capacities of the plans. */
 static int capacities(const lab *l, int64_t *mark)
 {
     int n = 0;
@@ -117,10 +115,9 @@ static void fill_lengths(const lab *l, int i, page_row *row)
     counted c = { 0 };
     (void)i;
     count_lengths(l, &c);
-    SET_ROW(row, l->corpus, CELL("sequences", (double)c.n, 0, 0), CELL("empty", (double)c.empty, 0, 0),
-            CELL("tokens", (double)c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
-            CELL("median", (double)c.median, 0, 0), CELL("99 %", (double)c.p99, 0, 0),
-            CELL("longest", (double)c.longest, 0, 0));
+    SET_ROW(row, l->corpus, CELL("sequences", c.n, 0, 0), CELL("empty", c.empty, 0, 0),
+            CELL("tokens", c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
+            CELL("median", c.median, 0, 0), CELL("99 %", c.p99, 0, 0), CELL("longest", c.longest, 0, 0));
 }
 
 void put_lengths(page *p)

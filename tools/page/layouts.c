@@ -1,5 +1,4 @@
 /* layouts.c - draws one batch in four layouts, cell by cell, with the share of cells that are used. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -74,7 +73,8 @@ static void put_piece(const drawing *d, const weft_segment *s, double left, doub
     double x = left + (double)s->column * d->side, y = top + s->row * d->high;
     char class_[8];
     snprintf(class_, sizeof class_, "p%d", (int)(s->sequence % PAGE_COLOURS));
-    put_box(d->p, class_, x + .5, y + .5, fmax(.5, s->length * d->side - 1), y + d->high - .5);
+    weft__svg_box(&d->p->svg, x + .5, y + .5, fmax(.5, s->length * d->side - 1), d->high - 1, NULL, class_,
+                  NULL);
     if (d->side >= 4 && s->length > 1) {
         put(d->p, "<path class=\"s%d\" d=\"", (int)(s->sequence % PAGE_COLOURS));
         for (int32_t t = 1; t < s->length; t++)
@@ -98,8 +98,8 @@ static void put_batches(const drawing *d)
         double left = LEFT + (double)(k % 2 * current->width) * d->side,
                top = 4 + (double)(k / 2) * line_height(d);
         if (d->pads)
-            put_box(d->p, "pads", left, top, (double)current->width * d->side,
-                    top + (double)current->rows * d->high);
+            weft__svg_box(&d->p->svg, left, top, (double)current->width * d->side,
+                          (double)current->rows * d->high, NULL, "pads", NULL);
         for (int64_t i = current->first; i < current->first + current->n; i++)
             if (d->plan->segment[i].length)
                 put_piece(d, d->plan->segment + i, left, top);
@@ -112,11 +112,10 @@ static void put_sizes(page *p, const weft_plan *plan)
     int64_t steps = 0;
     put(p, "; <code>batch_sizes</code>");
     for (int64_t k = 0; k < plan->batches && steps < SIZES; k++) {
-        int64_t width = plan->batch[k].width, *sizes = get_memory(width, sizeof *sizes);
+        int64_t width = plan->batch[k].width, *sizes SCOPED = get_memory(width, sizeof *sizes);
         if (weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
             for (int64_t t = 0; t < width && steps < SIZES; t++, steps++)
                 put(p, " %lld", (long long)sizes[t]);
-        free(sizes);
     }
 }
 
@@ -166,7 +165,7 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
 static void put_four(page *p, const batch *b)
 {
     int64_t window = b->longest > 1 ? (b->longest + 1) / 2 : 1;
-    weft_plan padded = { 0 }, packed = { 0 }, rows = { 0 }, slots = { 0 };
+    PLAN padded = { 0 }, packed = { 0 }, rows = { 0 }, slots = { 0 };
     if (plan_whole(b, false, &padded) == WEFT_OK && plan_whole(b, true, &packed) == WEFT_OK &&
         plan_by("fold", NULL, b, &rows) == WEFT_OK &&
         plan_by("streams", &(weft_plan_opts){ .slots = (b->n + 1) / 2, .window = window }, b, &slots) ==
@@ -182,15 +181,8 @@ static void put_four(page *p, const batch *b)
                    "Windows run one after another. An arrow marks a carried state, a thick tick a reset "
                    "to zeros.");
         put(p, "</div>\n");
-    } else {
-        put(p, "<p>The layouts cannot be drawn: ");
-        put_text(p, weft_plan_message());
-        put(p, "</p>\n");
-    }
-    weft_plan_free(&padded);
-    weft_plan_free(&packed);
-    weft_plan_free(&rows);
-    weft_plan_free(&slots);
+    } else
+        put_between(p, "<p>The layouts cannot be drawn: ", weft_plan_message(), "</p>\n");
 }
 
 void put_layouts(page *p)

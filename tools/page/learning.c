@@ -1,5 +1,4 @@
 /* learning.c - draws loss against tokens, updates and seconds, with a band over seeds. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -61,7 +60,7 @@ void draw_learning(page *p, int which)
     weft_curve curve[2 * MOST];
     for (int k = 0; k < plans; k++)
         most = longest(p->lab->plan + k) > most ? longest(p->lab->plan + k) : most;
-    double *number = get_memory(4 * (int64_t)plans * most, sizeof *number), loss[3] = { 0 };
+    double *number SCOPED = get_memory(4 * (int64_t)plans * most, sizeof *number), loss[3] = { 0 };
     for (int k = 0; k < plans; k++) {
         double *x = number + (ptrdiff_t)k * 4 * most, *y[3] = { x + most, x + 2 * most, x + 3 * most };
         int n = longest(p->lab->plan + k);
@@ -81,7 +80,6 @@ void draw_learning(page *p, int which)
     put(p, "%s. Lines are means over seeds, bands span the minimum to the maximum. Numbers are those of the "
            "table.", m->title);
     end_figure(p);
-    free(number);
 }
 
 /* Returns when a run reached this loss, interpolated between two points, or NaN if it did not. */
@@ -137,10 +135,8 @@ static void put_unlearned(page *p, bool trained)
             continue;
         put(p, "<p>");
         put_plan(p, i);
-        put(p, " has no curve: ");
         reason = reason ? reason : p->lab->stopped;
-        put_text(p, reason ? reason : "it was not trained");
-        put(p, ".</p>\n");
+        put_between(p, " has no curve: ", reason ? reason : "it was not trained", ".</p>\n");
     }
 }
 

@@ -1,7 +1,5 @@
 /* order.c - writes the effects of plans on the gradient and on order: token weights, lengths from batch to
  * batch, live rows. */
-#include <stdlib.h>
-#include <string.h>
 #include "plan/plan.h"
 #include "tools/page/page.h"
 
@@ -167,7 +165,7 @@ static int group_live(const weft_plan *p, double *steps, double *tokens)
 {
     int64_t rows = weft__plan_most_rows(p);
     int groups = 0;
-    int64_t *live = get_memory(rows, sizeof *live);
+    SCOPED int64_t *live = get_memory(rows, sizeof *live);
     bool ok = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
     for (int64_t k = 0; k <= rows && ok; k++) {
         int group = 0;
@@ -177,7 +175,6 @@ static int group_live(const weft_plan *p, double *steps, double *tokens)
         tokens[group] += (double)live[k] * (double)k;
         groups = group + 1;
     }
-    free(live);
     return ok ? groups : 0;
 }
 

@@ -1,5 +1,4 @@
 /* page.c - writes the page: head, contents, sections in order, and the end. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -81,19 +80,18 @@ static void put_colours(page *p)
 void put_missing(page *p, const char *sentence)
 {
     put(p, "<p>%s", sentence);
-    if (p->lab->stopped) {
-        put(p, ": ");
-        put_text(p, p->lab->stopped);
-    }
+    if (p->lab->stopped)
+        put_between(p, ": ", p->lab->stopped, "");
     put(p, ".</p>\n");
 }
 
 /* ---- head and end ---- */
-static void put_fact(page *p, const char *name, const char *text)
+static void put_fact(page *p, const char *name, const char *text) /* NULL: writes nothing */
 {
-    put(p, "<dt>%s</dt><dd>", name);
-    put_text(p, text);
-    put(p, "</dd>\n");
+    if (!text)
+        return;
+    put(p, "<dt>%s</dt>", name);
+    put_between(p, "<dd>", text, "</dd>\n");
 }
 
 static void put_facts(page *p)
@@ -102,30 +100,24 @@ static void put_facts(page *p)
     int64_t tokens = 0;
     for (int64_t i = 0; i < l->n; i++)
         tokens += l->len[i];
-    put(p, "<dl>\n<dt>Corpus</dt><dd>");
-    put_text(p, l->corpus);
-    put(p, ", ");
+    put_between(p, "<dl>\n<dt>Corpus</dt><dd>", l->corpus, ", ");
     put_real(p, (double)l->n, 0);
     put(p, " sequences, ");
     put_real(p, (double)tokens, 0);
     put(p, " tokens</dd>\n");
-    put_fact(p, "Version", l->version);
-    if (l->seed)
-        put_fact(p, "Seed", l->seed);
-    if (l->device)
-        put_fact(p, "Measured on", l->device);
-    if (l->busy)
-        put_fact(p, "Machine", l->busy);
-    if (l->date)
-        put_fact(p, "Date", l->date);
+    put_fact(p, "Version", weft_version());
+    put_fact(p, "Seed", l->device ? "1" : NULL);
+    put_fact(p, "Measured on", l->device);
+    put_fact(p, "Machine", l->busy);
+    put_fact(p, "Date", l->date);
     put(p, "</dl>\n");
 }
 
 /* ---- sections ---- */
-static void put_more(page *p);
+static page_section put_more;
 static const struct {
     const char *name, *title; /* name: for links */
-    void (*write)(page *);
+    page_section *write;
 } sections[] = { { "lengths", "Lengths", put_lengths },
                  { "layouts", "The first batch in four layouts", put_layouts },
                  { "planners", "Planners", put_planners },
@@ -143,10 +135,11 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void put_head(page *p)
 {
-    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-           "content=\"width=device-width, initial-scale=1\"/>\n<title>Packing laboratory: ");
-    put_text(p, p->lab->corpus);
-    put(p, "</title>\n");
+    put_between(p,
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
+                "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>Packing "
+                "laboratory: ",
+                p->lab->corpus, "</title>\n");
     put(p, "%s", style);
     put_colours(p);
     put(p, "</head>\n<body>\n<a class=\"skip\" href=\"#lengths\">Skip to the first section</a>\n<svg "
@@ -171,19 +164,14 @@ static void put_sources(page *p)
 {
     put(p, "<p>Please cite the version of weft, and the source of each planner:</p>\n<ul>\n");
     for (int i = 0; i < p->lab->plans; i++) {
-        const char *source = p->lab->plan[i].made->planner->source;
+        const char *source = p->lab->plan[i].made->planner.source;
         if (!source || !strcmp(source, "-"))
             continue;
         put(p, "<li>");
         put_plan(p, i);
-        put(p, ": ");
-        put_text(p, source);
-        put(p, "</li>\n");
+        put_between(p, ": ", source, "</li>\n");
     }
-    put(p, "<li>weft ");
-    put_text(p, p->lab->version);
-    put(p, "</li>\n");
-    put(p, "</ul>\n");
+    put_between(p, "<li>weft ", weft_version(), "</li>\n</ul>\n");
 }
 
 static void put_more(page *p)
@@ -195,31 +183,26 @@ static void put_more(page *p)
            "4]]]</code>, or <code>rows</code>. Each plan gets a row in every table. docs/planners.md "
            "and docs/lab.md describe both.</p>\n");
     put_sources(p);
-    put(p, "<p>The command that wrote this page:</p>\n<pre tabindex=\"0\">");
-    put_text(p, p->lab->command);
-    put(p, "</pre>\n");
+    put_between(p, "<p>The command that wrote this page:</p>\n<pre tabindex=\"0\">", p->lab->command,
+                "</pre>\n");
 }
 
 bool write_page(const char *path, const lab *l)
 {
     lab judged = *l;
-    verdict v;
+    VERDICT v;
     page p = { .lab = &judged };
-    bool ok = judge_lab(l, &v);
+    if (!judge_lab(l, &v))
+        return false;
     judged.verdict = &v;
-    if (ok) {
-        weft__svg_open(&p.svg, path);
-        put_head(&p);
-        for (int i = 0; i < SECTIONS; i++) {
-            put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
-                sections[i].name, i + 1, sections[i].title);
-            sections[i].write(&p);
-            put(&p, "</section>\n");
-        }
-        put(&p, "</main>\n<script>\n%s</script>\n", page_script);
-        ok = weft__svg_close(&p.svg, "</body>\n</html>\n") == WEFT_OK ||
-             say_failure("%s", weft_file_message());
+    weft__svg_open(&p.svg, path);
+    put_head(&p);
+    for (int i = 0; i < SECTIONS; i++) {
+        put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
+            sections[i].name, i + 1, sections[i].title);
+        sections[i].write(&p);
+        put(&p, "</section>\n");
     }
-    free(v.plan);
-    return ok;
+    put(&p, "</main>\n<script>\n%s</script>\n", page_script);
+    return weft__svg_close(&p.svg, "</body>\n</html>\n") == WEFT_OK || say_failure("%s", weft_file_message());
 }

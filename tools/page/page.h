@@ -1,6 +1,7 @@
 /* page.h - markup, tables and charts that the sections of the page share. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
+#include <string.h>
 #include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 
@@ -20,6 +21,8 @@ enum { PAGE_COLOURS = 8, PAGE_MULTIPLES = 12 };  /* small charts of a section at
 #define put(p, ...) weft__svg_put(&(p)->svg, __VA_ARGS__)
 /* Writes a user's text, escaped for HTML or Markdown; "-" for NULL. */
 void put_text(page *, const char *text);
+/* Writes a user's text between two pieces of markup. */
+void put_between(page *, const char *before, const char *text, const char *after);
 /* Writes a number with a comma at each thousand and that many decimals; "-" for NaN. */
 void put_real(page *, double, int digits);
 /* Writes a plan's number on this page and its name, "3 pool:count=64", where lines may break. */
@@ -46,7 +49,7 @@ typedef struct {
     page_cell cell[PAGE_CELLS];
     int n, plan;
 } page_row;
-#define CELL(head, value, better, digits) { head, value, better, digits, NULL, false }
+#define CELL(head, value, better, digits) { head, (double)(value), better, digits, NULL, false }
 /* Sets the cells of a row. */
 #define SET_ROW(row, of, ...)                                         \
     do {                                                              \
@@ -82,12 +85,10 @@ __attribute__((format(printf, 5, 6))) void put_chart(page *, double height, cons
  * Belongs between end_image and end_figure. */
 void begin_data(page *, const char *heads);
 void end_data(page *);
-/* Writes a rectangle from the level `top` down to `bottom`. */
-void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
-/* Judges the plans by measured times, or else by costs or cells. The caller frees v->plan. Returns false
- * after a printed error. */
+/* Judges the plans by measured times, or else by costs or cells, into a VERDICT. Returns false after a
+ * printed error. */
 bool judge_lab(const lab *, verdict *);
 /* Writes which plan to take, and why; put_advice: only that. */
 void put_verdict(page *);
@@ -98,18 +99,10 @@ void draw_steps(page *);
 void draw_learning(page *, int measure);
 /* Returns the mean loss at the end of learning over the seeds, or NaN. */
 double last_loss(const lab_plan *);
-void put_lengths(page *);
-void put_layouts(page *);
-void put_planners(page *);
-void put_steps(page *);
-void put_weights(page *);
-void put_order(page *);
-void put_live(page *);
-void put_learning(page *);
-void put_gradient(page *);
-void put_contamination(page *);
-void put_adversaries(page *);
-void put_cost(page *);
+/* Write one section each. */
+typedef void page_section(page *);
+page_section put_lengths, put_layouts, put_planners, put_steps, put_weights, put_order, put_live,
+    put_learning, put_gradient, put_contamination, put_adversaries, put_cost;
 /* script.c: the only script of the page. It sorts tables and saves figures and tables. */
 extern const char page_script[];
 #endif

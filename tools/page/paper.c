@@ -68,11 +68,8 @@ static void put_method(page *p, const json_t *record, const summary *s)
                               "{options.rounds}).");
     put_filled(p, record, " The machine was {machine.cpu} (kernels: {machine.instructions}; threads: "
                           "{options.threads}).");
-    if (p->lab->busy) {
-        put(p, " ");
-        put_text(p, p->lab->busy);
-        put(p, ".");
-    }
+    if (p->lab->busy)
+        put_between(p, " ", p->lab->busy, ".");
 }
 
 /* ---- results ---- */
@@ -80,8 +77,8 @@ static void fill_paper(const lab *l, int i, page_row *row)
 {
     const lab_plan *p = l->plan + i;
     const weft_plan_figures *f = &p->made->figures;
-    SET_ROW(row, NULL, CELL("batches", (double)f->batches, 0, 0), CELL("cells", (double)f->cells, -1, 0),
-            CELL("fill", f->fill, 1, 3), CELL("steps", (double)f->steps, -1, 0),
+    SET_ROW(row, NULL, CELL("batches", f->batches, 0, 0), CELL("cells", f->cells, -1, 0),
+            CELL("fill", f->fill, 1, 3), CELL("steps", f->steps, -1, 0),
             CELL("measured ms", p->median_ms, -1, 1), CELL("10 %", p->p10_ms, 0, 1),
             CELL("90 %", p->p90_ms, 0, 1), CELL("predicted ms", p->predicted_ms, -1, 1),
             CELL("η²", f->eta2, -1, 3), CELL("disturbance", l->verdict->plan[i].by.sum, -1, 3),
@@ -102,17 +99,15 @@ static void put_results(page *p, const summary *s)
         put(p, "\nOutputs equal those of whole sequences to the bit in %d of %d layouts and plans.", s->exact,
             p->lab->exacts);
     for (int i = 0; i < p->lab->exacts; i++)
-        if (p->lab->exact[i].differ) {
-            put(p, " They differ in ");
-            put_text(p, p->lab->exact[i].name);
-            put(p, ".");
-        }
+        if (p->lab->exact[i].differ)
+            put_between(p, " They differ in ", p->lab->exact[i].name, ".");
     if (s->tested)
         put(p, "\nA change of one sequence changed others, or spread NaN to them, in %d of %d plans.",
             s->contaminating, s->tested);
     put(p, "\n\n");
     draw_lengths(p);
-    draw_steps(p);
+    if (s->times)
+        draw_steps(p);
     if (s->learning)
         draw_learning(p, 0);
 }
@@ -120,15 +115,14 @@ static void put_results(page *p, const summary *s)
 /* ---- limits ---- */
 static void put_item(page *p, const char *begin, const char *text)
 {
-    put(p, "- %s", begin);
-    put_text(p, text);
-    put(p, "\n");
+    put(p, "- ");
+    put_between(p, begin, text, "\n");
 }
 
 static void put_cost_error(page *p)
 {
     const lab *l = p->lab;
-    double *error = get_memory(l->costs, sizeof *error);
+    SCOPED double *error = get_memory(l->costs, sizeof *error);
     int n = 0;
     for (int i = 0; i < l->costs; i++)
         if (l->cost[i].measured_ms > 0)
@@ -136,7 +130,6 @@ static void put_cost_error(page *p)
     if (n)
         put(p, "- The cost model was wrong by %.1f %% in the median of %d measured parts.\n",
             quantile(error, n, .5), n);
-    free(error);
 }
 
 static void put_limits(page *p, const summary *s)
@@ -171,13 +164,13 @@ static void put_end(page *p, const char *record_path)
                "```sh\n%s\n```\n", again);
     free(again);
     put(p, "\n## Sources\n\n");
-    put_item(p, "weft ", p->lab->version);
+    put_item(p, "weft ", weft_version());
     for (int i = 0; i < p->lab->plans; i++) {
         const planned *made = p->lab->plan[i].made;
-        if (made->planner->source && strcmp(made->planner->source, "-")) {
+        if (made->planner.source && strcmp(made->planner.source, "-")) {
             char name[80];
-            snprintf(name, sizeof name, "%.40s: ", made->planner->name);
-            put_item(p, name, made->planner->source);
+            snprintf(name, sizeof name, "%.40s: ", made->planner.name);
+            put_item(p, name, made->planner.source);
         }
     }
 }
@@ -185,24 +178,20 @@ static void put_end(page *p, const char *record_path)
 bool write_paper(const char *path, const lab *l, const json_t *record, const char *record_path)
 {
     lab judged = *l;
-    verdict v;
+    VERDICT v;
     page p = { .lab = &judged, .paper = path };
     summary s = summarize(l);
-    bool ok = judge_lab(l, &v);
+    if (!judge_lab(l, &v))
+        return false;
     judged.verdict = &v;
-    if (ok) {
-        weft__svg_open(&p.svg, path);
-        put(&p, "# Plans for ");
-        put_text(&p, l->corpus);
-        put(&p, "\n\nWhich of %d plans takes the least time to train on this corpus, and how does it change "
-                "gradients and learning?\n\n", l->plans);
-        put_advice(&p);
-        put_method(&p, record, &s);
-        put_results(&p, &s);
-        put_limits(&p, &s);
-        put_end(&p, record_path);
-        ok = (weft__svg_close(&p.svg, "") == WEFT_OK && !p.failed) || say_failure("%s", weft_file_message());
-    }
-    free(v.plan);
-    return ok;
+    weft__svg_open(&p.svg, path);
+    put_between(&p, "# Plans for ", l->corpus, "\n\n");
+    put(&p, "Which of %d plans takes the least time to train on this corpus, and how does it change "
+            "gradients and learning?\n\n", l->plans);
+    put_advice(&p);
+    put_method(&p, record, &s);
+    put_results(&p, &s);
+    put_limits(&p, &s);
+    put_end(&p, record_path);
+    return (weft__svg_close(&p.svg, "") == WEFT_OK && !p.failed) || say_failure("%s", weft_file_message());
 }

@@ -1,15 +1,13 @@
 /* planners.c - writes the tables of all plans and their operations, and draws steps against milliseconds. */
-#include <string.h>
 #include "tools/page/page.h"
 
 static void fill_plan(const lab *l, int i, page_row *row)
 {
     const weft_plan_figures *f = &l->plan[i].made->figures;
-    SET_ROW(row, NULL, CELL("batches", (double)f->batches, 0, 0), CELL("rows", (double)f->rows, 0, 0),
-            CELL("pieces", (double)f->segments, 0, 0), CELL("tokens", (double)f->tokens, 0, 0),
-            CELL("cells", (double)f->cells, -1, 0), CELL("fill", f->fill, 1, 3),
-            CELL("steps", (double)f->steps, -1, 0), CELL("live rows", f->mean_live, 1, 1),
-            CELL("η²", f->eta2, -1, 3));
+    SET_ROW(row, NULL, CELL("batches", f->batches, 0, 0), CELL("rows", f->rows, 0, 0),
+            CELL("pieces", f->segments, 0, 0), CELL("tokens", f->tokens, 0, 0),
+            CELL("cells", f->cells, -1, 0), CELL("fill", f->fill, 1, 3), CELL("steps", f->steps, -1, 0),
+            CELL("live rows", f->mean_live, 1, 1), CELL("η²", f->eta2, -1, 3));
 }
 
 static void fill_rest(const lab *l, int i, page_row *row)
@@ -17,10 +15,10 @@ static void fill_rest(const lab *l, int i, page_row *row)
     const planned *made = l->plan[i].made;
     const weft_plan_figures *f = &made->figures;
     bool bound = made->opts.capacity != 0;
-    SET_ROW(row, NULL, CELL("runs", (double)f->runs, -1, 0), CELL("pieces a row", f->segments_per_row, 0, 2),
+    SET_ROW(row, NULL, CELL("runs", f->runs, -1, 0), CELL("pieces a row", f->segments_per_row, 0, 2),
             CELL("L1", bound ? (double)f->l1 : LAB_NONE, 0, 0),
-            CELL("L2", bound ? (double)f->l2 : LAB_NONE, 0, 0), CELL("dropped", (double)f->dropped, 0, 0),
-            CELL("cut", (double)f->cuts, 0, 0), CELL("empty", (double)f->empty, 0, 0));
+            CELL("L2", bound ? (double)f->l2 : LAB_NONE, 0, 0), CELL("dropped", f->dropped, 0, 0),
+            CELL("cut", f->cuts, 0, 0), CELL("empty", f->empty, 0, 0));
 }
 
 static void fill_time(const lab *l, int i, page_row *row)
@@ -29,7 +27,7 @@ static void fill_time(const lab *l, int i, page_row *row)
     SET_ROW(row, NULL, CELL("measured ms", p->median_ms, -1, 1), CELL("10 %", p->p10_ms, 0, 1),
             CELL("90 %", p->p90_ms, 0, 1), CELL("predicted ms", p->predicted_ms, -1, 1),
             CELL("planner ms", p->planner_ms, -1, 1), CELL("fill", p->made->figures.fill, 1, 3),
-            CELL("steps", (double)p->made->figures.steps, -1, 0));
+            CELL("steps", p->made->figures.steps, -1, 0));
 }
 
 static double wasted(double padded, double needed)
@@ -42,10 +40,9 @@ static void fill_work(const lab *l, int i, page_row *row)
     weft_plan_work w;
     if (weft_plan_count_work(&l->plan[i].made->plan, &w) != WEFT_OK)
         w = (weft_plan_work){ 0 };
-    SET_ROW(row, NULL, CELL("products", (double)w.products, 0, 0),
-            CELL("padded products", (double)w.padded_products, -1, 0),
+    SET_ROW(row, NULL, CELL("products", w.products, 0, 0), CELL("padded products", w.padded_products, -1, 0),
             CELL("wasted products %", wasted((double)w.padded_products, (double)w.products), -1, 1),
-            CELL("sums", (double)w.sums, 0, 0), CELL("padded sums", (double)w.padded_sums, -1, 0),
+            CELL("sums", w.sums, 0, 0), CELL("padded sums", w.padded_sums, -1, 0),
             CELL("squares", w.squares, 0, 0), CELL("padded squares", w.padded_squares, -1, 0),
             CELL("wasted squares %", wasted(w.padded_squares, w.squares), -1, 1));
 }
@@ -99,17 +96,13 @@ void draw_steps(page *p)
     double x[MOST], origin = 0;
     char name[MOST][12];
     int n = p->lab->plans < MOST ? p->lab->plans : MOST;
-    bool measured = false;
     for (int i = 0; i < n; i++) {
         const lab_plan *entry = p->lab->plan + i;
         x[i] = (double)entry->made->figures.steps;
         snprintf(name[i], sizeof name[i], "%d", i + 1);
         curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &entry->median_ms };
-        measured = measured || entry->median_ms > 0;
     }
     curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
-    if (!measured)
-        return;
     put_chart(p, CHART_HEIGHT, "Steps against milliseconds",
               &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 },
               "One dot for each plan, with its number in the table.");
@@ -120,10 +113,7 @@ void draw_steps(page *p)
 
 void put_steps(page *p)
 {
-    bool measured = false;
-    for (int i = 0; i < p->lab->plans; i++)
-        measured = measured || p->lab->plan[i].median_ms > 0;
-    if (!measured) {
+    if (p->lab->verdict->basis != VERDICT_BY_TIMES) {
         put_missing(p, "Nothing was run for this page, so times are missing");
         return;
     }

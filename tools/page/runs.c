@@ -1,7 +1,5 @@
 /* runs.c - writes the results of running models: gradients, exactness, contamination, hard instances, and the
  * cost model. */
-#include <stdlib.h>
-#include <string.h>
 #include "tools/page/page.h"
 
 /* ---- gradient and exactness ---- */
@@ -13,7 +11,7 @@ static void fill_gradient(const lab *l, int i, page_row *row)
 static void fill_exact(const lab *l, int i, page_row *row)
 {
     const lab_exact *result = l->exact + i;
-    SET_ROW(row, result->name, CELL("numbers compared", (double)result->compared, 0, 0),
+    SET_ROW(row, result->name, CELL("numbers compared", result->compared, 0, 0),
             { "numbers that differ", (double)result->differ, .bad = result->differ > 0 });
 }
 
@@ -38,8 +36,8 @@ void put_gradient(page *p)
 static void fill_contamination(const lab *l, int i, page_row *row)
 {
     const lab_contamination *result = l->contamination + i;
-    SET_ROW(row, result->name, CELL("sequences changed", (double)result->changed, 0, 0),
-            CELL("outputs of others", (double)result->compared, 0, 0),
+    SET_ROW(row, result->name, CELL("sequences changed", result->changed, 0, 0),
+            CELL("outputs of others", result->compared, 0, 0),
             { "that differ", (double)result->differ, .bad = result->differ > 0 },
             { "that became NaN", (double)result->spread, .bad = result->spread > 0 });
 }
@@ -58,9 +56,8 @@ static void fill_adversary(const lab *l, int i, page_row *row)
 {
     const lab_adversary *result = l->adversary + i;
     bool above = result->guarantee > 0 && result->ratio > result->guarantee;
-    SET_ROW(row, result->instance, { "planner", .text = result->planner },
-            CELL("rows", (double)result->rows, 0, 0), CELL("bound", (double)result->bound, 0, 0),
-            CELL("ratio", result->ratio, 0, 3),
+    SET_ROW(row, result->instance, { "planner", .text = result->planner }, CELL("rows", result->rows, 0, 0),
+            CELL("bound", result->bound, 0, 0), CELL("ratio", result->ratio, 0, 3),
             CELL("guarantee", result->guarantee > 0 ? result->guarantee : LAB_NONE, 0, 3),
             { "", .text = above ? "above" : "", .bad = above });
 }
@@ -70,8 +67,7 @@ static void put_own_planners(page *p)
 {
     int own = 0;
     for (int i = 0; i < p->lab->plans; i++) {
-        const planned *t = p->lab->plan[i].made;
-        if (t->planner == weft_planner_named(t->planner->name))
+        if (p->lab->plan[i].made->planner.plan)
             continue;
         put(p, own++ ? ", " : "<p>Hard instances are given to built-in planners only, so not to ");
         put_plan(p, i);
@@ -93,24 +89,11 @@ void put_adversaries(page *p)
 }
 
 /* ---- cost ---- */
-static void put_words(page *p, const char *words)
-{
-    while (words && *words) {
-        size_t n = strcspn(words, "\n");
-        char line[600];
-        snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), words);
-        put(p, "<p>");
-        put_text(p, line);
-        put(p, "</p>\n");
-        words += n + (words[n] == '\n');
-    }
-}
-
 /* Draws the points that the model was fitted to, the points held out, and the diagonal. */
 static void put_cost_chart(page *p)
 {
     int n = p->lab->costs;
-    double *x = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
+    double *x SCOPED = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
     for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool ok = c->predicted_ms > 0 && c->measured_ms > 0;
@@ -138,7 +121,6 @@ static void put_cost_chart(page *p)
         end_figure(p);
         put(p, "</div>\n");
     }
-    free(x);
 }
 
 static void fill_cost(const lab *l, int i, page_row *row)
@@ -152,11 +134,14 @@ static void fill_cost(const lab *l, int i, page_row *row)
 
 void put_cost(page *p)
 {
-    put_words(p, p->lab->cost_words);
     if (!p->lab->costs) {
         put_missing(p, "No cost model was fitted or compared for this page");
         return;
     }
+    if (p->lab->layer)
+        put_between(p, "<p>One layer (", p->lab->layer->name,
+                    "), forward and backward, on the first batches of each plan. Times are predicted from "
+                    "steps of 1, 2, 4 .. 128 rows.</p>\n");
     put_cost_chart(p);
     put_table(p, "Predicted and measured times.", "point", p->lab->costs, fill_cost, NULL);
 }

@@ -18,11 +18,7 @@ void begin_image(page *p, double height, const char *title, const char *descript
 void end_image(page *p) { put(p, "</svg>\n<figcaption>"); }
 void end_figure(page *p) { put(p, p->paper ? "*\n\n" : "</figcaption>\n</figure>\n"); }
 
-void begin_data(page *p, const char *heads)
-{
-    put(p, "<data value=\"");
-    put_text(p, heads);
-}
+void begin_data(page *p, const char *heads) { put_between(p, "<data value=\"", heads, ""); }
 void end_data(page *p) { put(p, "\"></data>"); }
 
 /* Writes the numbers of all curves, an outline with its area once, without points that only widen axes. */
@@ -79,11 +75,6 @@ void add_bar(page_bars *b, double left, double right, double height)
 weft_curve curve_of_bars(const page_bars *b, bool filled)
 {
     return (weft_curve){ .n = b->n, .x = b->x, .y = b->y, .low = filled ? b->low : NULL };
-}
-
-void put_box(page *p, const char *class_, double x, double top, double width, double bottom)
-{
-    weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
 
 /* Writes a chart as a file named after the report and the title, and links it, up to the opened caption. */

@@ -1,5 +1,4 @@
 /* text.c - writes texts, numbers and tables. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -23,6 +22,13 @@ void put_text(page *p, const char *text)
         put_markdown(p, text ? text : "-");
     else
         weft__svg_escaped(&p->svg, text ? text : "-");
+}
+
+void put_between(page *p, const char *before, const char *text, const char *after)
+{
+    put(p, "%s", before);
+    put_text(p, text);
+    put(p, "%s", after);
 }
 
 void put_plan(page *p, int plan)
@@ -129,14 +135,13 @@ void put_table(page *p, const char *caption, const char *first_head, int rows,
         put_missing(p, missing);
         return;
     }
-    page_row *row = get_memory(rows, sizeof *row);
+    SCOPED page_row *row = get_memory(rows, sizeof *row);
     int name = ++p->figures;
     for (int i = 0; i < rows; i++)
         row[i].plan = i, fill(p->lab, i, row + i);
     if (p->paper) {
         put_markdown_table(p, first_head, row, rows);
         put(p, "\n\n%s\n", caption);
-        free(row);
         return;
     }
     put(p,
@@ -149,5 +154,4 @@ void put_table(page *p, const char *caption, const char *first_head, int rows,
     for (int i = 0; i < rows; i++)
         put_row(p, row, rows, i);
     put(p, "</tbody>\n</table>\n</div>\n");
-    free(row);
 }

@@ -1,5 +1,4 @@
 /* verdict.c - writes which plan to take, and the best plans in a short table. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -46,9 +45,9 @@ static void fill_best(const lab *l, int i, page_row *row)
     row->plan = plan_at(v, i);
     const judged_plan *j = v->plan + row->plan;
     SET_ROW(row, NULL, CELL("ms", j->ms, 0, 1), CELL("from", j->low, 0, 1), CELL("to", j->high, 0, 1),
-            CELL("memory", (double)j->memory, 0, 0), CELL("disturbance", j->by.sum, 0, 3),
-            CELL("rows", (double)j->made->figures.rows, 0, 0),
-            CELL("steps", (double)j->made->figures.steps, 0, 0), { "ties", .text = j->tied ? "yes" : "no" });
+            CELL("memory", j->memory, 0, 0), CELL("disturbance", j->by.sum, 0, 3),
+            CELL("rows", j->made->figures.rows, 0, 0), CELL("steps", j->made->figures.steps, 0, 0),
+            { "ties", .text = j->tied ? "yes" : "no" });
 }
 
 void put_advice(page *p)
@@ -64,11 +63,8 @@ void put_advice(page *p)
     put(p, ".%s", end);
     if (v->chosen < 0)
         return;
-    put(p, "%s", begin);
-    put_text(p, v->cost);
-    put(p, "%s%s", end, begin);
-    put_text(p, v->sure);
-    put(p, "%s", end);
+    put_between(p, begin, v->cost, end);
+    put_between(p, begin, v->sure, end);
 }
 
 void put_verdict(page *p)

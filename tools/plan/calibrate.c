@@ -47,12 +47,10 @@ typedef struct {
     double ms;
 } trial;
 
-/* batch: the points, short and long, then tokens to move, then the large batch. rows: for any batch. */
+/* run: the layer, with no plan. batch: the points, short and long, then tokens to move, then the large batch.
+ * rows: for any batch. */
 typedef struct {
-    weft *w;
-    weft_module *m;
-    costed_layer layer;
-    weft_tensor *scale;
+    layer_run run;
     weft_real *rows;
     int64_t width;
     timings t;
@@ -79,11 +77,10 @@ static bool open_trial(bench *b, const layer_asked *a, int i)
 {
     const weft_planner *planner;
     weft_plan_opts o;
-    void *memory = NULL;
+    SCOPED void *memory = NULL;
     bool ok = weft_plan_parse(tried[i].text, &planner, &o, &memory) == WEFT_OK &&
               weft_plan_make(planner, b->len, TRIED_LENGTHS, &o, &b->of[i].plan) == WEFT_OK &&
               open_run(a, &b->of[i].plan, most(WORK / a->hidden, 1), tried[i].padded, &b->of[i].run);
-    free(memory);
     return ok || say_failure("plan: --explain: cannot measure the error of predictions");
 }
 
@@ -143,19 +140,15 @@ static void choose_batches(bench *b)
 static bool build(bench *b, const layer_asked *a)
 {
     int64_t tokens = 0;
-    if (!open_device(a, &b->w))
-        return false;
-    b->m = weft_module_new(b->w, "bench");
     b->width = a->hidden;
     b->t.attention = is_attention(a);
-    b->scale = weft_parameter(b->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    b->layer = make_layer(a, b->m);
     choose_batches(b);
     for (int k = 0; k < BATCHES; k++)
         tokens = most(tokens, b->batch[k]->each * b->batch[k]->units);
     b->rows = get_memory(tokens * b->width, sizeof *b->rows);
     fill_lengths(b);
-    bool ok = weft_ok(b->w) || say_failure("plan: --explain: %s", weft_error_message(b->w));
+    bool ok = open_run(a, &(weft_plan){ 0 }, 0, false, &b->run) ||
+              say_failure("plan: --explain: %s", weft_error_message(b->run.w));
     for (int i = 0; i < TRIED && ok; i++)
         ok = open_trial(b, a, i);
     return ok;
@@ -167,18 +160,19 @@ static void run_batch(bench *b, int k, int block)
 {
     timed_batch *t = b->batch[k];
     int64_t rows = b->t.attention ? t->units : t->each, steps = b->t.attention ? t->each : t->units;
-    int32_t *len = get_memory(rows, sizeof *len);
+    SCOPED int32_t *len = get_memory(rows, sizeof *len);
     for (int64_t i = 0; i < rows; i++)
         len[i] = (int32_t)steps;
-    double start = work_seconds(b->w);
-    weft_tensor *x =
-        weft_mul(weft_ragged(b->w, b->rows, b->width, &(weft_lengths){ .n = rows, .len = len }), b->scale);
-    weft_backward(weft_sum_all(t == &b->t.moved ? weft_to_layout(x, WEFT_PACKED) : run_costed(&b->layer, x)));
-    weft_synchronize(b->w);
-    t->least[block] = fmin(t->least[block], 1e3 * (work_seconds(b->w) - start));
-    weft_zero_grad(b->m);
-    weft_clear(b->w);
-    free(len);
+    weft *w = b->run.w;
+    double start = work_seconds(w);
+    weft_tensor *x = weft_mul(weft_ragged(w, b->rows, b->width, &(weft_lengths){ .n = rows, .len = len }),
+                              b->run.scale);
+    weft_tensor *y = t == &b->t.moved ? weft_to_layout(x, WEFT_PACKED) : run_costed(&b->run.layer, x);
+    weft_backward(weft_sum_all(y));
+    weft_synchronize(w);
+    t->least[block] = fmin(t->least[block], 1e3 * (work_seconds(w) - start));
+    weft_zero_grad(b->run.m);
+    weft_clear(w);
 }
 
 /* Measures a block of rounds. A batch runs several times in a row, because training runs like batches in a
@@ -187,10 +181,11 @@ static bool measure(bench *b)
 {
     int block = b->t.blocks++;
     bool ok = true;
+    const weft *w = b->run.w;
     for (int k = 0; k < BATCHES; k++)
         b->batch[k]->least[block] = HUGE_VAL;
-    double end = work_seconds(b->w) + block_seconds;
-    for (int round = 0; ok && (round < FEW_ROUNDS || work_seconds(b->w) < end); round++) {
+    double end = work_seconds(w) + block_seconds;
+    for (int round = 0; ok && (round < FEW_ROUNDS || work_seconds(w) < end); round++) {
         for (int k = 0; k < REPEATS * (BATCHES - 1); k++)
             run_batch(b, k / REPEATS, block);
         if (round % 2 == 0)
@@ -199,14 +194,14 @@ static bool measure(bench *b)
             b->of[i].ms = run_layer(&b->of[i].run, &b->data);
             ok = ok && weft_ok(b->of[i].run.w);
         }
-        ok = ok && weft_ok(b->w);
+        ok = ok && weft_ok(w);
     }
-    return ok || say_failure("plan: --explain: %s", weft_error_message(b->w));
+    return ok || say_failure("plan: --explain: %s", weft_error_message(w));
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
-    bench *b = get_memory(1, sizeof *b);
+    SCOPED bench *b = get_memory(1, sizeof *b);
     bool ok = build(b, a) && measure(b);
     *out = (layer_cost){ .cost.error = HUGE_VAL };
     double spread = HUGE_VAL;
@@ -221,14 +216,13 @@ bool calibrate(const layer_asked *a, layer_cost *out)
                      100 * error);
         out->cost.error = fmax(spread, error);
     }
-    int threads = ok ? weft_threads(b->w) : 0;
+    int threads = ok ? weft_threads(b->run.w) : 0;
     if (ok)
         snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
-                 (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
+                 (long long)a->hidden, weft_device_name(b->run.w), threads, threads == 1 ? "" : "s");
     for (int i = 0; i < TRIED; i++)
         close_run(&b->of[i].run), weft_plan_free(&b->of[i].plan);
-    weft_close(b->w);
+    close_run(&b->run);
     free(b->data.rows), free(b->rows);
-    free(b);
     return ok;
 }

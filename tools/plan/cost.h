@@ -38,10 +38,6 @@ bool is_attention(const layer_asked *);
 costed_layer make_layer(const layer_asked *, weft_module *);
 /* Runs the layer on a ragged or padded input, from states of 0. */
 weft_tensor *run_costed(const costed_layer *, weft_tensor *x);
-/* Opens the context that measures the layer. */
-bool open_device(const layer_asked *, weft **);
-/* Writes the name of the device that would measure the layer, and its number of threads. */
-bool device_of(const layer_asked *, char *name, size_t size, int *threads);
 /* Returns seconds of a clock for the work of this context: CPU time with one thread, or elapsed time with
  * several and on a GPU. */
 double work_seconds(const weft *);

@@ -2,7 +2,7 @@
  * threads, cell, width, precision and version. */
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,15 +23,18 @@ static bool read_numbers(const json_t *object, const char *key, double *to, int 
     return true;
 }
 
+/* The numbers after the lists, in the order of the file. */
+#define NUMBER(field) { #field, offsetof(weft_plan_cost, field) }
+static const struct {
+    const char *key;
+    size_t field;
+} numbers[] = { NUMBER(token_ms),    NUMBER(piece_ms),   NUMBER(batch_ms), NUMBER(far_ms),
+                NUMBER(near_tokens), NUMBER(far_tokens), NUMBER(error),    NUMBER(pair_ms) };
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 /* Returns the error as text, or NULL. */
 static const char *read_object(const json_t *object, layer_cost *out)
 {
-    static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
-                                        "near_tokens", "far_tokens", "error",    "pair_ms" };
-    enum { KEYS = sizeof keys / sizeof *keys };
-    double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms,    &out->cost.batch_ms,
-                           &out->cost.far_ms,   &out->cost.near_tokens, &out->cost.far_tokens,
-                           &out->cost.error,    &out->cost.pair_ms };
     weft_plan_prediction r;
     const char *name = json_string_value(json_object_get(object, "name"));
     int n;
@@ -46,11 +49,11 @@ static const char *read_object(const json_t *object, layer_cost *out)
     if (json_object_get(object, "start_ms") &&
         (!steps || !read_numbers(object, "start_ms", out->cost.start_ms, &n) || n != out->cost.points))
         return "expected \"start_ms\", a list as long as \"rows\"";
-    for (int i = 0; i < KEYS; i++) {
-        const json_t *value = json_object_get(object, keys[i]);
+    for (int i = 0; i < NUMBERS; i++) {
+        const json_t *value = json_object_get(object, numbers[i].key);
         if (value && !json_is_number(value))
             return "expected numbers after \"step_ms\"";
-        *to[i] = json_number_value(value);
+        *(double *)((char *)&out->cost + numbers[i].field) = json_number_value(value);
     }
     return weft_plan_predict(&(weft_plan){ 0 }, &out->cost, false, &r) == WEFT_OK ? NULL :
                                                                                     weft_plan_message();
@@ -59,17 +62,14 @@ static const char *read_object(const json_t *object, layer_cost *out)
 bool read_costs(const char *path, layer_cost *out)
 {
     json_error_t e;
-    FILE *from = fopen(path, "r");
-    if (!from)
-        return say_failure("plan: --costs %s: %s", path, strerror(errno));
-    json_t *all = json_loadf(from, JSON_REJECT_DUPLICATES, &e);
-    fclose(from);
+    json_auto_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     const char *error = all ? read_object(all, out) : NULL;
-    if (!all)
+    if (!all && json_error_code(&e) == json_error_cannot_open_file)
+        say_error(FAILED, "plan: --costs %s: %s", path, strerror(errno));
+    else if (!all)
         say_error(FAILED, "plan: --costs %s:%d: %s; expected JSON", path, e.line, e.text);
     else if (error)
         say_error(FAILED, "plan: --costs %s: %s", path, error);
-    json_decref(all);
     return all && !error;
 }
 
@@ -90,19 +90,21 @@ static bool make_folder(char *path)
 static bool cache_path(const layer_asked *a, char *path, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char device[COST_NAME], cpu[COST_NAME], key[2 * COST_NAME + 1];
-    int threads;
+    bool has_cache = cache && *cache == '/';
+    char cpu[COST_NAME], key[2 * COST_NAME + 1];
+    int n = 0;
+    weft *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
+    bool ok = weft_ok(w) || say_failure("plan: --explain: %s", weft_error_message(w));
     cpu_model(cpu, sizeof cpu);
-    if (!device_of(a, device, sizeof device, &threads) ||
-        (!(cache && *cache == '/') && !(home && *home == '/')))
-        return false;
-    snprintf(key, sizeof key, "%s-%s", cpu, device);
-    for (char *c = key; *c; c++)
-        *c = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c) ? *c : '-';
-    int n = snprintf(path, size, "%s%s/weft/costs/%s-%dt-%s-%lld-%s-%s.json",
-                     cache && *cache == '/' ? cache : home, cache && *cache == '/' ? "" : "/.cache", key,
-                     threads, a->cell, (long long)a->hidden, sizeof(weft_real) == 8 ? "f64" : "f32",
-                     weft_version());
+    if (ok && (has_cache || (home && *home == '/'))) {
+        snprintf(key, sizeof key, "%s-%s", cpu, weft_device_name(w));
+        for (char *c = key; *c; c++)
+            *c = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c) ? *c : '-';
+        n = snprintf(path, size, "%s%s/weft/costs/%s-%dt-%s-%lld-%s-%s.json", has_cache ? cache : home,
+                     has_cache ? "" : "/.cache", key, weft_threads(w), a->cell, (long long)a->hidden,
+                     sizeof(weft_real) == 8 ? "f64" : "f32", weft_version());
+    }
+    weft_close(w);
     return n > 0 && (size_t)n < size;
 }
 
@@ -116,47 +118,40 @@ static void put_numbers(FILE *to, const char *key, const double *x, int n)
 
 static void write_costs(char *path, const layer_cost *l)
 {
-    char *text = NULL, date[32];
+    char *text SCOPED = NULL, date[32];
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     if (to) {
-        date_today(date);
+        date_now(DATE, date);
         fprintf(to, "{\"name\": \"%s\", \"date\": \"%s\"", l->name, date);
         if (l->cost.points) {
             put_numbers(to, "rows", l->cost.rows, l->cost.points);
             put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
             put_numbers(to, "start_ms", l->cost.start_ms, l->cost.points);
         }
-        fprintf(to,
-                ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "
-                "\"near_tokens\": %.9g, \"far_tokens\": %.9g, \"error\": %.9g, \"pair_ms\": %.9g}\n",
-                l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.far_ms, l->cost.near_tokens,
-                l->cost.far_tokens, l->cost.error, l->cost.pair_ms);
+        for (int i = 0; i < NUMBERS; i++)
+            fprintf(to, ", \"%s\": %.9g", numbers[i].key,
+                    *(const double *)((const char *)&l->cost + numbers[i].field));
+        fputs("}\n", to);
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
         fprintf(stderr, "weft: plan: cannot write %s, so the costs of the layer are not cached\n", path);
-    free(text);
 }
 
 /* Damaged files and implausible costs are reported and measured again. A missing file is not reported. */
 static bool read_cache(const char *path, layer_cost *out)
 {
     json_error_t e;
-    FILE *from = fopen(path, "r");
-    json_t *all = from ? json_loadf(from, JSON_REJECT_DUPLICATES, &e) : NULL;
+    json_auto_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
     bool ok = all && !read_object(all, out), plausible = ok && is_plausible(&out->cost);
-    if (from && !ok)
+    if (!ok && (all || json_error_code(&e) != json_error_cannot_open_file))
         fprintf(stderr, "weft: plan: %s is damaged; measuring the layer again\n", path);
     else if (ok && !plausible)
         fprintf(stderr,
                 "weft: plan: in %s a step of more rows costs less than one of fewer; measuring the "
                 "layer again\n",
                 path);
-    ok = plausible;
-    if (from)
-        fclose(from);
-    json_decref(all);
-    return ok;
+    return plausible;
 }
 
 bool costs_of(const layer_asked *a, layer_cost *out)

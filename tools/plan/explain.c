@@ -1,5 +1,4 @@
 /* explain.c - prints the predicted cost of plans on a device, the parts of the time, and the plan to take. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/plan/verdict.h"
 
@@ -36,7 +35,7 @@ static bool print_rows(const verdict *v, const layer_cost *l)
 
 bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n, const layer_cost *l)
 {
-    verdict v;
+    VERDICT v;
     bool ok = judge_made(&v, all, count, len, n, l);
     if (ok && count) {
         printf("\n"
@@ -47,6 +46,5 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
         if (ok && v.chosen >= 0)
             printf("Take %s: %s. %s %s\n", all[v.chosen].text, v.why, v.cost, v.sure);
     }
-    free(v.plan);
     return ok;
 }

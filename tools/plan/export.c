@@ -71,7 +71,7 @@ static bool count_cells(lists *l, const weft_plan *p)
 
 static void fill(lists *l, const weft_plan *p)
 {
-    weft_segment *s = get_memory(p->segments, sizeof *s);
+    SCOPED weft_segment *s = get_memory(p->segments, sizeof *s);
     for (int i = 0; i < LISTS; i++) {
         l->size[i] = i < ENDS     ? p->batches :
                      i == ENDS    ? p->segments + p->batches :
@@ -87,7 +87,6 @@ static void fill(lists *l, const weft_plan *p)
         qsort(s, (size_t)p->batch[b].n, sizeof *s, by_place);
         fill_batch(l, b, s, p->batch[b].n);
     }
-    free(s);
 }
 
 /* ---- JSON lines ---- */
@@ -119,15 +118,14 @@ static void print_batch(FILE *to, const lists *l, int64_t b)
 
 static bool write_lines(const char *file, const lists *l)
 {
-    char *text = NULL;
+    SCOPED char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     for (int64_t b = 0; to && b < l->batches; b++)
         print_batch(to, l, b);
     bool ok = (to && !fclose(to)) || say_failure("plan: --export %s: no memory for its text", file);
-    ok = ok && (!weft_write_file(file, text, size) || say_failure("plan: --export %s", weft_file_message()));
-    free(text);
-    return ok;
+    return ok &&
+           (!weft_write_file(file, text, size) || say_failure("plan: --export %s", weft_file_message()));
 }
 
 /* ---- .npz: a zip archive of stored .npy files ---- */
@@ -176,7 +174,7 @@ static size_t make_member(member *m, const char *name, weft__number type, const 
 static bool write_npz(const char *file, lists *l)
 {
     enum { MEMBERS = LISTS + 2 };
-    member *m = get_memory(MEMBERS, sizeof *m);
+    SCOPED member *m = get_memory(MEMBERS, sizeof *m);
     unsigned char end[22];
     weft__span span[3 * MEMBERS + 1];
     uint64_t offset = 0, directory = 0;
@@ -204,10 +202,8 @@ static bool write_npz(const char *file, lists *l)
     bool ok = offset + directory < UINT32_MAX ||
               say_failure("plan: --export %s: found %llu bytes; expected less than 4 GiB, or FILE.jsonl",
                           file, (unsigned long long)offset);
-    ok = ok && (!weft__write_file(file, span, 3 * MEMBERS + 1) ||
-                say_failure("plan: --export %s", weft_file_message()));
-    free(m);
-    return ok;
+    return ok && (!weft__write_file(file, span, 3 * MEMBERS + 1) ||
+                  say_failure("plan: --export %s", weft_file_message()));
 }
 
 bool export_plan(const char *file, const planned *t)

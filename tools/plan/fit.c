@@ -13,12 +13,11 @@ static double least_of(const timed_batch *t, int blocks)
 /* Returns the relative difference of the two best blocks. */
 static double spread_of(const timed_batch *t, int blocks)
 {
-    double least = least_of(t, blocks), next = HUGE_VAL;
-    int best = 0;
-    while (t->least[best] > least)
-        best++;
-    for (int i = 0; i < blocks; i++)
-        next = i == best ? next : fmin(next, t->least[i]);
+    double least = HUGE_VAL, next = HUGE_VAL;
+    for (int i = 0; i < blocks; i++) {
+        next = fmin(next, fmax(least, t->least[i]));
+        least = fmin(least, t->least[i]);
+    }
     return next / least - 1;
 }
 

@@ -14,13 +14,13 @@
 #include "tools/plan/plan.h"
 
 enum { MAGIC = 0x77656674 };
-/* The first bytes in the pipe. Batches and segments follow. */
+/* The first bytes in the pipe. Batches and segments follow; the plan's pointers are the child's. */
 typedef struct {
     uint32_t magic;
     int32_t status;
     uint32_t promises;
-    int32_t in_rows;
-    int64_t segments, batches, empty, dropped, capacity, align;
+    int64_t capacity;
+    weft_plan plan;
     char message[512];
 } head;
 
@@ -44,7 +44,7 @@ static bool write_all(int to, const void *from, size_t n)
 }
 
 static weft_status make_there(const char *path, const char *name, const char *options, const int32_t *len,
-                              int64_t n, head *h, weft_plan *p)
+                              int64_t n, head *h)
 {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL), *memory;
     const weft_planner *planner = object ? dlsym(object, name) : NULL;
@@ -54,7 +54,7 @@ static weft_status make_there(const char *path, const char *name, const char *op
     weft_status s = weft_plan_parse_options(planner, options, &o, &memory);
     h->promises = planner->promises;
     h->capacity = o.capacity;
-    return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, p) : s;
+    return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, &h->plan) : s;
 }
 
 typedef struct {
@@ -70,20 +70,14 @@ static void be_child(void *argument)
     const job *j = argument;
     int to = j->to;
     head h = { .magic = MAGIC };
-    weft_plan p = { 0 };
+    const weft_plan *p = &h.plan;
     close(j->from);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h, &p);
+    h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
     fflush(NULL);                                /* the parent ends this process when it has the plan */
-    h.in_rows = p.in_rows;
-    h.segments = p.segments;
-    h.batches = p.batches;
-    h.empty = p.empty;
-    h.dropped = p.dropped;
-    h.align = p.align;
-    bool ok = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
-              write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
+    bool ok = write_all(to, &h, sizeof h) && write_all(to, p->batch, (size_t)p->batches * sizeof *p->batch) &&
+              write_all(to, p->segment, (size_t)p->segments * sizeof *p->segment);
     _exit(ok ? GOOD : FAILED);
 }
 
@@ -111,8 +105,8 @@ static came read_all(int from, void *to, size_t n, double deadline)
 /* A segment has a token or belongs to an empty sequence. A batch has a segment or a row. */
 static bool is_sane(const head *h, int64_t tokens, int64_t n)
 {
-    return h->magic == MAGIC && h->segments >= 0 && h->segments <= tokens + n && h->batches >= 0 &&
-           h->batches <= tokens + n + 1;
+    return h->magic == MAGIC && h->plan.segments >= 0 && h->plan.segments <= tokens + n &&
+           h->plan.batches >= 0 && h->plan.batches <= tokens + n + 1;
 }
 
 static came read_plan(int from, head *h, int64_t tokens, int64_t n, double deadline, weft_plan *p)
@@ -124,18 +118,13 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double deadl
     }
     if (c != WHOLE || h->status != WEFT_OK)
         return c;
-    p->batch = malloc((size_t)(h->batches + 1) * sizeof *p->batch);
-    p->segment = malloc((size_t)(h->segments + 1) * sizeof *p->segment);
+    *p = h->plan;
+    p->shard = 0; /* this and the room are of the library */
+    memset(p->room, 0, sizeof p->room);
+    p->batch = malloc((size_t)(p->batches + 1) * sizeof *p->batch);
+    p->segment = malloc((size_t)(p->segments + 1) * sizeof *p->segment);
     if (!p->batch || !p->segment)
         return NO_MEMORY;
-    p->sequences = n;
-    p->tokens = tokens;
-    p->batches = h->batches;
-    p->segments = h->segments;
-    p->empty = h->empty;
-    p->dropped = h->dropped;
-    p->align = (int32_t)h->align;
-    p->in_rows = h->in_rows != 0;
     c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, deadline);
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, deadline) : c;
 }
@@ -163,20 +152,17 @@ static void say_ending(const char *text, const ending *e, int seconds)
 static bool judge(const char *text, const head *h, const planned *t, const int32_t *len, int64_t n)
 {
     if (h->magic != MAGIC)
-        say_error(FAILED, "plan: %s: the planner's output in its pipe is not a plan", text);
-    else if (h->status != WEFT_OK && !*h->message)
-        say_error(FAILED, "plan: %s: the planner returned status %d (%s) without a message", text,
-                  (int)h->status, weft_status_name((weft_status)h->status));
-    else if (h->status != WEFT_OK)
-        say_error(FAILED, "plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
-    else if (h->capacity < 0 || h->capacity > INT32_MAX)
-        say_error(FAILED, "plan: %s: the planner returned capacity %lld; expected 0 .. %d", text,
-                  (long long)h->capacity, INT32_MAX);
-    else if (weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) != WEFT_OK)
-        say_error(FAILED, "plan: %s: %s", text, weft_plan_message());
-    else
-        return true;
-    return false;
+        return say_failure("plan: %s: the planner's output in its pipe is not a plan", text);
+    if (h->status != WEFT_OK && !*h->message)
+        return say_failure("plan: %s: the planner returned status %d (%s) without a message", text,
+                           (int)h->status, weft_status_name((weft_status)h->status));
+    if (h->status != WEFT_OK)
+        return say_failure("plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
+    if (h->capacity < 0 || h->capacity > INT32_MAX)
+        return say_failure("plan: %s: the planner returned capacity %lld; expected 0 .. %d", text,
+                           (long long)h->capacity, INT32_MAX);
+    return weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) == WEFT_OK ||
+           say_failure("plan: %s: %s", text, weft_plan_message());
 }
 
 static bool start(keeper *k, job *j, int seconds)
@@ -202,10 +188,8 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
         return say_failure("plan: %s: cannot create a process: %s", text, strerror(errno));
     head h = { 0 };
     int64_t tokens = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         tokens += len[i];
-        t->plan.not_empty += len[i] > 0;
-    }
     double deadline = seconds_now() + t->seconds;
     ending e = { .came = read_plan(j.from, &h, tokens, n, deadline, &t->plan) };
     close(j.from);
@@ -213,8 +197,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
     if (e.came != WHOLE)
         return say_ending(text, &e, t->seconds), false;
-    t->own = (weft_planner){ .name = text, .promises = h.promises };
-    t->planner = &t->own;
+    t->planner = (weft_planner){ .name = text, .promises = h.promises };
     t->opts.capacity = h.capacity;
     h.message[sizeof h.message - 1] = 0;
     return judge(text, &h, t, len, n);
@@ -222,14 +205,11 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
 
 bool plan_foreign(planned *t, const int32_t *len, int64_t n)
 {
-    char *copy = strdup(t->text), *part[3] = { copy, NULL, NULL };
+    char *copy SCOPED = strdup(t->text), *part[3] = { copy, NULL, NULL };
     for (int i = 1; i < 3 && part[i - 1]; i++)
         if ((part[i] = strchr(part[i - 1], ':')))
             *part[i]++ = 0;
-    bool ok = copy && part[1] && *part[1];
-    if (!ok)
-        say_error(FAILED, "plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
-    ok = ok && run_child(t->text, part, t, len, n);
-    free(copy);
-    return ok;
+    if (!copy || !part[1] || !*part[1])
+        return say_failure("plan: %s: expected PATH/x.so:NAME[:OPTIONS]", t->text);
+    return run_child(t->text, part, t, len, n);
 }

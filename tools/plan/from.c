@@ -2,8 +2,8 @@
  * like any plan. */
 #include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 
@@ -151,7 +151,7 @@ static bool read_carries(reading *r, const json_t *carry)
         return true;
     if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
         return refuse(r, "\"carry\": expected true, or a list of true or false for each piece");
-    int32_t *possible = possible_carries(p);
+    SCOPED int32_t *possible = possible_carries(p);
     bool ok = true;
     for (int64_t i = 0; i < p->segments && ok; i++) {
         const json_t *value = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
@@ -162,7 +162,6 @@ static bool read_carries(reading *r, const json_t *carry)
         if (ok && json_is_true(value))
             p->segment[i].carry = possible[i];
     }
-    free(possible);
     return ok;
 }
 
@@ -177,12 +176,7 @@ static bool read_shape(reading *r, const json_t *object)
     if (r->columns && (!rows || !json_is_array(r->columns)))
         return refuse(r, "expected \"columns\" to be a list, next to \"rows\"");
     p->in_rows = r->in_rows = rows != NULL;
-    for (int64_t i = 0; i < r->n; i++) {
-        p->tokens += r->len[i];
-        p->empty += !r->len[i];
-        p->not_empty += r->len[i] > 0;
-    }
-    p->sequences = r->n;
+    weft__plan_set_counts(p, r->len, r->n);
     if (!(rows ? read_rows(r, rows, each, width) : read_batches(r, batches, each, width)))
         return false;
     if ((json_is_array(each) && (int64_t)json_array_size(each) != p->batches) ||
@@ -223,8 +217,8 @@ static bool read_plan(reading *r, json_t *object)
         !read_shape(r, object))
         return false;
     to->plan.align = (int32_t)to->opts.align;
-    to->own = (weft_planner){ .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
-    return weft_plan_check(&to->plan, r->len, r->n, to->own.promises) == WEFT_OK ||
+    to->planner = (weft_planner){ .name = to->text, .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
+    return weft_plan_check(&to->plan, r->len, r->n, to->planner.promises) == WEFT_OK ||
            refuse(r, weft_plan_message());
 }
 
@@ -243,8 +237,8 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
                           int *count)
 {
     json_error_t e;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e),
-           *plans = json_object_get(document, "plans");
+    json_auto_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    json_t *plans = json_object_get(document, "plans");
     bool ok = json_is_array(plans);
     if (!document)
         say_error(FAILED, "%s:%d: %s; expected JSON", path, e.line, e.text);
@@ -254,19 +248,15 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
         snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
         ok = add_plan(r, json_array_get(plans, i), all, count);
     }
-    json_decref(document);
     return ok;
 }
 
 static bool read_line(reading *r, const char *text, size_t size, planned **all, int *count)
 {
     json_error_t e;
-    json_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
-    bool ok = document ?
-                  add_plan(r, document, all, count) :
-                  say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
-    json_decref(document);
-    return ok;
+    json_auto_t *document = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    return document ? add_plan(r, document, all, count) :
+                      say_failure("%s: column %d: %s; expected a plan as JSON", r->where, e.column, e.text);
 }
 
 static bool is_document(const char *text)
@@ -281,7 +271,7 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
 {
     size_t size = 0, offset = 0;
     int before = *count;
-    char *text = corpus_file(path, &size);
+    SCOPED char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
     bool ok = text != NULL, document = text && is_document(text);
     if (!text && errno == ENOENT)
@@ -296,8 +286,5 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
             ok = read_line(&r, text + offset, length, all, count);
         offset += length + 1;
     }
-    if (ok && *count == before)
-        ok = say_failure("%s: found no plan; expected one a line", path);
-    free(text);
-    return ok;
+    return ok && (*count > before || say_failure("%s: found no plan; expected one a line", path));
 }

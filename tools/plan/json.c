@@ -53,27 +53,20 @@ static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t
 
 int32_t *possible_carries(const weft_plan *p)
 {
-    piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
+    SCOPED piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
     int32_t *possible = get_memory(p->segments, sizeof *possible);
     for (int64_t b = 0; b < p->batches; b++)
         find_carries(p, b, ends, possible);
-    free(ends);
     return possible;
 }
 
 /* ---- pieces, row after row ---- */
-static int by_key(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Fills order with the pieces of a batch, row after row. */
 static void find_order(const weft_plan *p, const weft_plan_batch *b, int64_t *order)
 {
     for (int64_t i = 0; i < b->n; i++)
         order[i] = (int64_t)p->segment[b->first + i].row << 32 | i;
-    qsort(order, (size_t)b->n, sizeof *order, by_key);
+    qsort(order, (size_t)b->n, sizeof *order, weft__plan_by_number);
     for (int64_t i = 0; i < b->n; i++)
         order[i] = b->first + (order[i] & UINT32_MAX);
 }
@@ -176,10 +169,9 @@ static void print_carries(const weft_plan *p, int64_t *order)
         any = any || p->segment[i].carry >= 0;
     if (!any)
         return;
-    int32_t *possible = possible_carries(p);
+    SCOPED int32_t *possible = possible_carries(p);
     for (int64_t i = 0; i < p->segments; i++)
         all = all && (p->segment[i].carry >= 0) == (possible[i] >= 0);
-    free(possible);
     printf(all ? ", \"carry\": true" : ", \"carry\": [");
     for (int64_t b = 0; b < p->batches && !all; b++) {
         find_order(p, p->batch + b, order);
@@ -210,7 +202,7 @@ static void print_batches(const planned *t, const int32_t *len)
         for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++) {
             const weft_segment *s = p->segment + i;
             fputs(i > p->batch[b].first ? ", " : "", stdout);
-            if (t->planner->promises & WEFT_PLAN_WHOLE ||
+            if (t->planner.promises & WEFT_PLAN_WHOLE ||
                 (!s->offset && s->length == len[s->sequence] && !s->length))
                 printf("%lld", (long long)s->sequence);
             else
@@ -259,7 +251,7 @@ static void print_plan(const planned *t, const int32_t *len)
 {
     const weft_plan *p = &t->plan;
     bool rows = p->in_rows || !is_one_a_row(p);
-    int64_t *order = get_memory(p->segments, sizeof *order);
+    SCOPED int64_t *order = get_memory(p->segments, sizeof *order);
     printf("{\"planner\": ");
     print_string(t->text);
     printf(rows ? ", \"rows\": [" : ", \"batches\": [");
@@ -270,10 +262,8 @@ static void print_plan(const planned *t, const int32_t *len)
     putchar(']');
     print_shape(t, rows, order);
     print_figures(t);
-    free(order);
 }
 
-/* Prints a number, or null for NaN. */
 static void print_number(const char *key, double x)
 {
     isfinite(x) ? printf(", \"%s\": %.9g", key, x) : printf(", \"%s\": null", key);

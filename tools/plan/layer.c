@@ -34,16 +34,13 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
     char *end = NULL;
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
-        return say_error(USAGE,
-                         "plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
-                         "attention",
-                         n < 40 ? (int)n : 40, text),
-               false;
+        return say_failure("plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
+                           "attention",
+                           n < 40 ? (int)n : 40, text);
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
-        return say_error(USAGE,
-                         "plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d units",
-                         text, MOST_UNITS),
-               false;
+        return say_failure("plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d "
+                           "units",
+                           text, MOST_UNITS);
     return true;
 }
 
@@ -68,22 +65,6 @@ weft_tensor *run_costed(const costed_layer *l, weft_tensor *x)
 {
     return l->rnn ? weft_rnn_run(l->rnn, x, WEFT_ZERO_STATE).y :
                     weft_attention_run(l->attention, x, x, WEFT_ALL_KEYS, NULL);
-}
-
-bool open_device(const layer_asked *a, weft **w)
-{
-    *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
-    return weft_ok(*w) || say_failure("plan: --explain: %s", weft_error_message(*w));
-}
-
-bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
-{
-    weft *w;
-    bool ok = open_device(a, &w);
-    snprintf(name, size, "%s", ok ? weft_device_name(w) : "");
-    *threads = ok ? weft_threads(w) : 0;
-    weft_close(w);
-    return ok;
 }
 
 double work_seconds(const weft *w)
@@ -152,7 +133,6 @@ double run_layer(layer_run *t, const weft_dataset *data)
 
 void close_run(layer_run *t)
 {
-    if (t->w)
-        weft_close(t->w);
+    weft_close(t->w);
     free(t->least);
 }

@@ -6,12 +6,12 @@
 #include "tools/tools.h"
 #include "weft_lab.h"
 
-/* text: name and options of the planner. own: the record of a foreign planner, with a limit in seconds, or of
- * a plan that was read. padded: its batches run padded, not packed. ms: the planner's time. */
+/* text: name and options of the planner. planner: its record; .plan is NULL for a foreign planner, which has
+ * a limit in seconds, and for a plan that was read. padded: its batches run padded, not packed. ms: the
+ * planner's time. */
 typedef struct {
     const char *text;
-    const weft_planner *planner;
-    weft_planner own;
+    weft_planner planner;
     int seconds;
     bool padded;
     double ms;
@@ -21,8 +21,13 @@ typedef struct {
     weft_plan_figures figures;
 } planned;
 
-/* plan.c: makes the plan that text describes, and measures it. t must not move after this call. */
+/* Declares plans that are freed at the end of the block. */
+#define PLAN __attribute__((cleanup(weft_plan_free))) weft_plan
+
+/* plan.c: makes the plan that text describes, and measures it. */
 bool make_planned(planned *t, const int32_t *len, int64_t n);
+/* Frees n plans and their array, which may be NULL. */
+void free_planned(planned *, int n);
 /* Returns the command line, quoted for a shell. The caller frees it. */
 char *command_line(const char *name, int argc, char **argv);
 /* Returns whether all texts name planners with valid options; if not, the error is printed. */

@@ -1,15 +1,11 @@
 /* report.c - fills the page's data from plans, with all results that need no run. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/lab/lab.h"
 #include "tools/plan/verdict.h"
 
 enum { EPOCHS = 5 };
 
-/* Returns whether the planner is the library's, so that other epochs can be planned. */
-static bool is_ours(const planned *t) { return t->planner == weft_planner_named(t->planner->name); }
-
-static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner->name, "random"); }
+static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner.name, "random"); }
 
 /* Counts the meetings over `epochs` epochs from the options' epoch on. A plan without random draws is the
  * same in each. */
@@ -24,7 +20,7 @@ static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epoch
         o.epoch += made;
         plan[made] = t->plan;
         if (made && draws(t))
-            ok = weft_plan_make(t->planner, len, n, &o, plan + made) == WEFT_OK;
+            ok = weft_plan_make(&t->planner, len, n, &o, plan + made) == WEFT_OK;
     }
     ok = ok && weft_plan_count_meetings(plan, epochs, &l->meetings) == WEFT_OK;
     for (int e = 1; e < made && draws(t); e++)
@@ -44,13 +40,13 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
                      .bias = LAB_NONE,
                      .noise = LAB_NONE };
     epochs = epochs < EPOCHS ? epochs : EPOCHS;
-    return !is_ours(t) || epochs < 1 || count_meetings(l, len, n, epochs);
+    return !t->planner.plan || epochs < 1 || count_meetings(l, len, n, epochs);
 }
 
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
                   int count, const char *command, bool times, const layer_cost *costs)
 {
-    lab_plan *plan = get_memory(count, sizeof *plan);
+    SCOPED lab_plan *plan = get_memory(count, sizeof *plan);
     weft_plan_prediction m;
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
@@ -60,14 +56,11 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
         if (costs && weft_plan_predict(&all[i].plan, &costs->cost, false, &m) == WEFT_OK)
             plan[i].predicted_ms = m.ms;
     }
-    ok = ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
-                                        .n = n,
-                                        .len = len,
-                                        .plan = plan,
-                                        .plans = count,
-                                        .command = command,
-                                        .layer = costs,
-                                        .version = weft_version() });
-    free(plan);
-    return ok;
+    return ok && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
+                                          .n = n,
+                                          .len = len,
+                                          .plan = plan,
+                                          .plans = count,
+                                          .command = command,
+                                          .layer = costs });
 }

@@ -43,7 +43,7 @@ static void print_rows(weft_packer *p)
 /* ---- the state, an array of int64 in NumPy's format ---- */
 static bool read_state(weft_packer *p, const char *path)
 {
-    unsigned char *bytes;
+    SCOPED unsigned char *bytes = NULL;
     size_t size;
     weft__array a = { 0 };
     weft_status s = weft__read_file(path, NULL, &bytes, &size);
@@ -52,33 +52,25 @@ static bool read_state(weft_packer *p, const char *path)
     if (s != WEFT_OK)
         return say_failure("plan: --state %s", weft_file_message());
     const char *reason = weft__npy_read(bytes, size, &a);
-    bool ok = !reason && a.kind.type == WEFT__I64 && a.kind.rank == 1;
-    if (!ok)
-        say_error(FAILED, "plan: --state %s: %s", path, reason ? reason : "expected the state of a stream");
-    int64_t n = ok ? a.kind.size[0] : 0, *state = get_memory(n, sizeof *state);
-    if (ok) {
-        memcpy(state, a.bytes, (size_t)n * sizeof *state);
-        weft__turn(sizeof *state, state, (size_t)n * sizeof *state);
-        ok = weft_packer_set_state(p, state, n) == WEFT_OK ||
-             say_failure("plan: --state %s: %s", path, weft_plan_message());
-    }
-    free(state);
-    free(bytes);
-    return ok;
+    if (reason || a.kind.type != WEFT__I64 || a.kind.rank != 1)
+        return say_failure("plan: --state %s: %s", path, reason ? reason : "expected the state of a stream");
+    int64_t n = a.kind.size[0], *state SCOPED = get_memory(n, sizeof *state);
+    memcpy(state, a.bytes, (size_t)n * sizeof *state);
+    weft__turn(sizeof *state, state, (size_t)n * sizeof *state);
+    return weft_packer_set_state(p, state, n) == WEFT_OK ||
+           say_failure("plan: --state %s: %s", path, weft_plan_message());
 }
 
 static bool write_state(const weft_packer *p, const char *path)
 {
-    int64_t n = weft_packer_state_size(p), *state = get_memory(n, sizeof *state);
+    int64_t n = weft_packer_state_size(p), *state SCOPED = get_memory(n, sizeof *state);
     char header[WEFT__NPY_HEADER];
     size_t size = weft__npy_header(&(weft__kind){ WEFT__I64, 1, { n } }, header),
            bytes = (size_t)n * sizeof *state;
     weft_packer_get_state(p, state);
     weft__turn(sizeof *state, state, bytes);
-    bool ok = !weft__write_file(path, (weft__span[]){ { header, size }, { state, bytes } }, 2) ||
-              say_failure("plan: --state %s", weft_file_message());
-    free(state);
-    return ok;
+    return !weft__write_file(path, (weft__span[]){ { header, size }, { state, bytes } }, 2) ||
+           say_failure("plan: --state %s", weft_file_message());
 }
 
 static bool pack(weft_packer *p, FILE *from, const char *path)

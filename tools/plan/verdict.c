@@ -39,7 +39,8 @@ static double limit_of(const verdict *v)
 /* Finds the fastest plan, those that tie with it, and the one of these that changes gradients least. */
 static void choose(verdict *v)
 {
-    double *cost = get_memory(v->n, sizeof *cost), *by = get_memory(v->n, sizeof *by), fastest = HUGE_VAL;
+    SCOPED double *cost = get_memory(v->n, sizeof *cost), *by = get_memory(v->n, sizeof *by);
+    double fastest = HUGE_VAL;
     v->chosen = v->fastest = -1;
     for (int i = 0; i < v->n; i++) {
         if (cost_of(v, i) < fastest) /* false for NaN */
@@ -56,8 +57,6 @@ static void choose(verdict *v)
     }
     if (v->fastest >= 0) /* an empty corpus has no cost */
         v->chosen = weft_plan_choose(cost, by, v->n, fastest > 0 ? limit / fastest - 1 : 0);
-    free(cost);
-    free(by);
 }
 
 /* Returns the main reason why a plan differs from sequences drawn at random. */
@@ -175,6 +174,8 @@ bool judge_plans(verdict *v, const int32_t *len, int64_t count, const layer_cost
     }
     return true;
 }
+
+void free_verdict(verdict *v) { free(v->plan); }
 
 bool judge_made(verdict *v, const planned *all, int n, const int32_t *len, int64_t count,
                 const layer_cost *costs)

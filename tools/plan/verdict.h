@@ -26,11 +26,14 @@ typedef struct {
     judged_plan *plan;
     char why[400], cost[800], sure[500];
 } verdict;
+/* Declares verdicts whose plans are freed at the end of the block. */
+#define VERDICT __attribute__((cleanup(free_verdict))) verdict
+void free_verdict(verdict *);
 
 /* Judges n plans, whose made, ms, low and high are set. VERDICT_BY_COSTS needs costs; they predict each ms
  * that is NaN. Returns false after a printed error. */
 bool judge_plans(verdict *, const int32_t *len, int64_t count, const layer_cost *costs);
-/* Judges plans by costs, or by cells if costs is NULL. The caller frees v->plan. */
+/* Judges plans by costs, or by cells if costs is NULL. v is a VERDICT. */
 bool judge_made(verdict *v, const planned *all, int n, const int32_t *len, int64_t count,
                 const layer_cost *costs);
 

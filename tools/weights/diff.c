@@ -61,7 +61,6 @@ static void put_pair(const weft__array *a, const weft__array *b, const result *r
     emit("}\n");
 }
 
-/* Compares an array of both files. */
 static void compare(const weft__array *a, const weft__array *b)
 {
     numbers x[2] = { 0 };

@@ -20,17 +20,15 @@ static void begin_value(void)
 static void put_text(const char *form, const char *value)
 {
     if (asked.json) {
-        json_t *quoted = json_string(value);
+        json_auto_t *quoted = json_string(value);
         quoted = quoted ? quoted : json_string("(not UTF-8)");
         json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
-        json_decref(quoted);
         return;
     }
-    char *text = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
+    char *text SCOPED = get_memory(4 * (int64_t)strlen(value), 1), *to = text;
     for (const char *c = value; *c; c++)
         to += snprintf(to, 5, (unsigned char)*c < ' ' || *c == 127 ? "\\x%02x" : "%c", (unsigned char)*c);
     printf(form, text);
-    free(text);
 }
 
 static void put_real(const char *form, double x)
@@ -120,11 +118,10 @@ void emit_numbers(const char *name, const numbers *x, const weft__kind *k, const
     weft__kind kind = *k;
     kind.type = x->type;
     size_t bytes = weft__kind_bytes(&kind);
-    char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
+    SCOPED char *file = get_memory((int64_t)bytes + WEFT__NPY_HEADER, 1);
     size_t header = weft__npy_header(&kind, file);
     memcpy(file + header, x->values, bytes);
     weft__turn(weft__number_bytes(kind.type), file + header, bytes);
     if (weft_write_file(npy, file, header + bytes))
         unreadable();
-    free(file);
 }

@@ -9,7 +9,7 @@ static list inputs, outputs; /* of the options */
 static bool add_word(list *l, const char *word)
 {
     if (l->n == MOST)
-        return usage_error(&subcommand_run, "found more than %d arrays", MOST) == GOOD;
+        return usage_failure(&subcommand_run, "found more than %d arrays", MOST);
     l->word[l->n++] = word;
     return true;
 }
@@ -60,7 +60,7 @@ static bool read_input(weft *w, const char *path, const weft_onnx_value *v, weft
     if (!file)
         return false;
     const weft__array *a = &file->array[0];
-    void *values = get_memory(file->n == 1 ? elements_of(&a->kind) : 0, sizeof(double));
+    SCOPED void *values = get_memory(file->n == 1 ? elements_of(&a->kind) : 0, sizeof(double));
     if (file->n != 1)
         FAIL("run: %s has %lld arrays; expected one", path, (long long)file->n);
     else if (!weft__array_read(file, a, ints ? WEFT__I32 : weft__number_of(WEFT_REAL), values))
@@ -68,7 +68,6 @@ static bool read_input(weft *w, const char *path, const weft_onnx_value *v, weft
     else
         *x = ints ? weft_ints(w, values, a->kind.rank, a->kind.size) :
                     weft_reals(w, values, a->kind.rank, a->kind.size);
-    free(values);
     weft__weights_close(file);
     return !asked.status;
 }
