@@ -6,7 +6,7 @@
 static weft_tensor *run_on(weft__softmax kind, const weft__along *a, weft_tensor *x, weft_tensor *mask);
 
 static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
-static void run(weft_call *c, weft__softmax kind)
+static void run_as(weft_call *c, weft__softmax kind)
 {
     RUN(c, softmax, SEGMENTS(c), kind, c->n > 1 ? X(c, 1) : NULL, X(c, 0), Y(c, 0));
 }
@@ -36,7 +36,7 @@ static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* d
 }
 
 /* ---- softmax: dx = y (dy - sum(dy y)) ---- */
-static void softmax_run(weft_call *c) { run(c, WEFT__SOFTMAX); }
+static void softmax_run(weft_call *c) { run_as(c, WEFT__SOFTMAX); }
 static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
@@ -53,7 +53,7 @@ static void softmax_fused(const weft_call *c)
 }
 
 /* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */
-static void log_softmax_run(weft_call *c) { run(c, WEFT__LOG_SOFTMAX); }
+static void log_softmax_run(weft_call *c) { run_as(c, WEFT__LOG_SOFTMAX); }
 static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
@@ -66,7 +66,7 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
 static bool logsumexp_shape(weft_call *c) { return check(c) && weft__reduced_shape(c); }
-static void logsumexp_run(weft_call *c) { run(c, WEFT__LOG_SUM); }
+static void logsumexp_run(weft_call *c) { run_as(c, WEFT__LOG_SUM); }
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__current_along(c);
