@@ -1,7 +1,7 @@
 /* export_layers.c - translates linear layers, norms, recurrent layers and their states, and attention. */
 #include <string.h>
 #include "io/onnx/export.h"
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
 
 /* ---- linear layers ---- */
 TRANSLATOR(linear)

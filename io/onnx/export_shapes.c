@@ -3,7 +3,7 @@
  * recognised by their numbers. */
 #include <string.h>
 #include "io/onnx/export.h"
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
 
 /* ---- views ---- */
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */

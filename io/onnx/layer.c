@@ -3,7 +3,6 @@
 #include <string.h>
 #include "autograd/fused.h"
 #include "io/onnx/model.h"
-#include "rnn/api_cell.h"
 
 /* ---- cells ---- */
 /* Applies function k of a layer. Like onnxruntime it clips sums of gates, not c. */
