@@ -45,6 +45,23 @@ int weft__shortest(char text[40], double value)
     return n;
 }
 
+void weft__print_json(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (int n; *text; text += n ? n : 1) {
+        n = weft__utf8_character(text);
+        if (*text == '"' || *text == '\\')
+            fputc('\\', to);
+        if (n == 0)
+            fputs("\xEF\xBF\xBD", to);
+        else if ((unsigned char)*text < ' ')
+            fprintf(to, "\\u%04x", (unsigned)*text);
+        else
+            fwrite(text, 1, (size_t)n, to);
+    }
+    fputc('"', to);
+}
+
 bool weft__move_origin(double *value, int64_t from, int64_t to)
 {
     int64_t by, moved;

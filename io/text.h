@@ -13,6 +13,8 @@ int      weft__utf8_length(const char *s);
 /* Writes the fewest digits, 15 to 17, that read back as the same number, which must not be NaN. Returns the
  * number of bytes. In the "C" locale. */
 int      weft__shortest(char text[40], double value);
+/* Prints a text with its quotes, as JSON. Malformed UTF-8 becomes U+FFFD. */
+void     weft__print_json(FILE *to, const char *text);
 /* Changes a number that is relative to the integer `from` into one relative to `to`. Returns false, and
  * leaves it unchanged, if it is not an integer or a double does not hold the result. NaN and infinity
  * stay. */

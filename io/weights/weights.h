@@ -99,8 +99,6 @@ weft_status weft__save_hdf5(const char *path, weft__output *list, int64_t n);   
 /* safetensors.c: metadata: the members of a checkpoint's "__metadata__" in JSON, with eight zeros first,
  * which become its checksum; NULL: weights as PyTorch writes them. */
 weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n, const char *metadata);
-/* Prints a text of UTF-8 with its quotes. */
-void weft__print_json(FILE *to, const char *text);
 
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
