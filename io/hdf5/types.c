@@ -16,30 +16,17 @@ static hid_t short_float(size_t fraction)
 
 hid_t weft__h5_type(weft__number type, size_t text)
 {
-    switch (type) {
-    case WEFT__F16:
-        return short_float(10);
-    case WEFT__BF16:
-        return short_float(7);
-    case WEFT__F32:   return H5Tcopy(H5T_IEEE_F32LE);
-    case WEFT__F64:   return H5Tcopy(H5T_IEEE_F64LE);
-    case WEFT__I32:   return H5Tcopy(H5T_STD_I32LE);
-    case WEFT__I64:   return H5Tcopy(H5T_STD_I64LE);
-    case WEFT__I8:
-        return H5Tcopy(H5T_STD_I8LE);
-    case WEFT__I16:
-        return H5Tcopy(H5T_STD_I16LE);
-    case WEFT__U8:    return H5Tcopy(H5T_STD_U8LE);
-    case WEFT__U16:
-        return H5Tcopy(H5T_STD_U16LE);
-    case WEFT__U32:
-        return H5Tcopy(H5T_STD_U32LE);
-    case WEFT__U64:
-        return H5Tcopy(H5T_STD_U64LE);
-    case WEFT__CHARS: break;
-    default:          return H5I_INVALID_HID;
-    }
-    hid_t t = H5Tcopy(H5T_C_S1);
+    const hid_t plain[] = {
+        [WEFT__F32] = H5T_IEEE_F32LE, [WEFT__F64] = H5T_IEEE_F64LE, [WEFT__I8] = H5T_STD_I8LE,
+        [WEFT__I16] = H5T_STD_I16LE,  [WEFT__I32] = H5T_STD_I32LE,  [WEFT__I64] = H5T_STD_I64LE,
+        [WEFT__U8] = H5T_STD_U8LE,    [WEFT__U16] = H5T_STD_U16LE,  [WEFT__U32] = H5T_STD_U32LE,
+        [WEFT__U64] = H5T_STD_U64LE
+    };
+    if (type == WEFT__F16 || type == WEFT__BF16)
+        return short_float(type == WEFT__F16 ? 10 : 7);
+    if (type < WEFT__CHARS)
+        return H5Tcopy(plain[type]);
+    hid_t t = type == WEFT__CHARS ? H5Tcopy(H5T_C_S1) : H5I_INVALID_HID;
     if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
         return t;
     H5Tclose(t);
