@@ -106,22 +106,6 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
  * may be NULL if no value is on a device. */
 weft_status weft__stage_end(weft__stage *s, const weft_module *m);
 
-/* ---- paths.c ---- */
-/* One parameter of the table, and the numbers that were read for it. */
-typedef struct weft__known {
-    const weft__parameter *p;
-    const weft__held *held;
-    bool found;                                  /* the file has it under one of its names */
-} weft__known;
-typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
-/* Makes a table of all parameters and buffers of m's root; weft__paths_end frees it. If memory is short
- * returns false, and the stage fails. */
-bool weft__paths_make(weft__paths *table, const weft_module *m, weft__stage *s);
-void weft__paths_end(weft__paths *table);
-weft__known         *weft__paths_of(const weft__paths *table, const weft__parameter *p);
-/* Returns the parameter with this name below m, "encoder.weight"; NULL: none. */
-const weft__parameter *weft__paths_find(const weft__paths *table, const weft_module *m, const char *name);
-
 /* ---- checkpoint.c ---- */
 /* Returns whether a file of m has p under this name. */
 bool weft__is_stored(const weft_module *m, const weft__parameter *p);
@@ -131,7 +115,6 @@ bool weft__is_stored(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__next_stored(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
-const char *weft__path_in(const weft_module *m, const weft__parameter *p);       /* "encoder.weight" */
 /* Writes the path "parameters/encoder.weight", or one below buffers/, and returns it. */
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
 /* Writes the notes of the module, "cell lstm, gates i f g o", and returns them; "" without notes. */

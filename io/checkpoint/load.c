@@ -104,7 +104,6 @@ typedef struct {
     weft__stage stage;
     weft_module *m;
     weft_load_report *report;
-    weft__paths table;                           /* while the module's names are compared */
     const char *group;
 } loading;
 
@@ -142,7 +141,7 @@ static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
     char path[WEFT__NAMED];
-    const weft__parameter *p = is_group ? NULL : weft__paths_find(&l->table, l->m, name);
+    const weft__parameter *p = is_group ? NULL : weft__parameter_named(l->m, name);
     bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
@@ -162,11 +161,8 @@ static void hold_module(loading *l)
         hold_array(&l->stage, path, &expected, x->data, true);
         weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", path);
     }
-    if (!weft__paths_make(&l->table, l->m, &l->stage))
-        return;
     weft__sealed_each(l->stage.file, l->group = "parameters", is_known, l);
     weft__sealed_each(l->stage.file, l->group = "buffers", is_known, l);
-    weft__paths_end(&l->table);
 }
 
 /* ---- the optimiser ---- */

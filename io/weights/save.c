@@ -28,7 +28,7 @@ static weft_status download(const char *path, const weft_module *m, const weft__
 {
     const weft_tensor *x = &weft__numbers_of(p)->value;
     weft *w = m->w;
-    *o = (weft__output){ weft__path_in(m, p), weft__kind_of(x), NULL };
+    *o = (weft__output){ weft__path_below(p, m), weft__kind_of(x), NULL };
     size_t bytes = weft__kind_bytes(&o->kind);
     void *values = malloc(bytes + 1);
     o->values = values;
