@@ -2,6 +2,7 @@
  * memory. */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
+#include <stdlib.h>
 #include "core/os.h"
 #include "nn/nn.h"
 #include "io/api_io.h"
@@ -42,6 +43,14 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
 /* crc32c.c: returns the CRC-32C (Castagnoli et al. 1993; used by iSCSI and ext4) of n bytes after bytes with
  * the checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
+
+/* Returns a list of malloc with room for element n: it grows at 0, and at powers of two from 32 on. NULL:
+ * memory is short, and the list is as before. */
+static inline void *weft__grown(void *list, int64_t n, size_t each)
+{
+    bool full = n ? n >= 32 && !(n & (n - 1)) : !list;
+    return full ? realloc(list, (size_t)(n ? 2 * n : 32) * each) : list;
+}
 
 /* Files hold numbers in little-endian order. */
 #define WEFT__LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)

@@ -170,14 +170,11 @@ static void describe(weft__sealed *f, const char *path, const char *key, const c
 
 static void put(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
-    enum { ROOM = 32 };
     checkpoint *k = of(f);
     size_t bytes = weft__kind_bytes(kind);
     if (!is_text(f, path, true))
         return;
-    weft__output *larger = k->list;
-    if (!(k->n % ROOM))
-        larger = realloc(k->list, (size_t)(k->n + ROOM) * sizeof *larger);
+    weft__output *larger = weft__grown(k->list, k->n, sizeof *larger);
     char *name = strdup(path);
     void *copy = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
     k->list = larger ? larger : k->list;

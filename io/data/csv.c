@@ -15,7 +15,7 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n, capacity;
+    field *fields; int n;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -43,15 +43,10 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    if (c->n == c->capacity) {
-        int capacity = c->capacity ? 2 * c->capacity : 16;
-        field *more =
-            c->capacity > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)capacity * sizeof *more);
-        if (!more)
-            return no_memory(c);
-        c->fields = more;
-        c->capacity = capacity;
-    }
+    field *more = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *more);
+    if (!more)
+        return no_memory(c);
+    c->fields = more;
     c->fields[c->n++] = (field){ text, end - text };
     return true;
 }

@@ -203,21 +203,17 @@ typedef struct {
     weft__h5 *h;
     const char *path;
     entry *list;
-    int n, room;
+    int n;
 } names;
 
 static void keep_name(names *k, const char *name, haddr_t address)
 {
-    if (k->n == k->room) {
-        int room = 2 * k->room + 16;
-        entry *more = realloc(k->list, (size_t)room * sizeof *more);
-        if (!more) {
-            weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", room, k->path);
-            return;
-        }
-        k->list = more;
-        k->room = room;
+    entry *more = weft__grown(k->list, k->n, sizeof *more);
+    if (!more) {
+        weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", k->n + 1, k->path);
+        return;
     }
+    k->list = more;
     if (!*name || strlen(name) >= NAME || k->n == LINKS) {
         weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or a name that is empty or too long", k->path);
         return;
@@ -259,7 +255,7 @@ static void sort_names(names *k)
 
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 {
-    names k = { h, path, NULL, 0, 0 };
+    names k = { h, path, NULL, 0 };
     size_t used = 0;
     *text = 0;
     if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute,
@@ -282,7 +278,7 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
 {
-    names k = { h, path, NULL, 0, 0 };
+    names k = { h, path, NULL, 0 };
     if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k,
                                          H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "cannot be listed");
