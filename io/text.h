@@ -2,7 +2,6 @@
 #ifndef WEFT_IO_TEXT_H
 #define WEFT_IO_TEXT_H
 #include <stdio.h>
-#include "core/os.h"
 #include "io/io.h"
 
 /* Returns the number of bytes of the UTF-8 character at s; 0 at the final 0, or if it is malformed (overlong,

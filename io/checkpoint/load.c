@@ -4,7 +4,6 @@
  * and items unchanged. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- values that wait until everything has been read and checked ---- */

@@ -1,7 +1,6 @@
 /* hdf5.c - ragged data in HDF5: in a group, the data sets "rows" [N, columns], or "tokens" [N] for ints, and
  * "lengths" [n]. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/data/hdf5.h"
 
 /* ---- reading ---- */

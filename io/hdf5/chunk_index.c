@@ -7,7 +7,6 @@
  * Each block of the later indexes has a checksum, which is verified, and must be inside the file. An array
  * has one element for each chunk of the largest shape, row by row, the unlimited axis first. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/hdf5/session.h"
 
 enum { PREFIX = 14 };                            /* signature, version, client, address of the header */
@@ -212,7 +211,7 @@ static const char *extensible_array(index_of *x)
 }
 
 /* ---- trees ---- */
-typedef struct { uint64_t node, record, most, total; size_t count, totals; } tree_level;
+typedef struct { uint64_t record, most, total; size_t count, totals; } tree_level;
 enum { DEPTH = 8, NODE = 10 };                   /* bytes of a node: signature, version, type, checksum */
 
 static const char *record(index_of *x, size_t offset)

@@ -1,7 +1,6 @@
 /* hdf5.c - sessions on HDF5 files in memory, their errors, and writing; see hdf5.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
 #include "io/hdf5/session.h"
 
 /* ---- errors ---- */

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
 #include "io/io.h"
 #include "io/onnx/export.h"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/os.h"
 #include "io/onnx/model.h"
 
 /* ---- memory and failures ---- */
