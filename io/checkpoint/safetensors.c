@@ -79,7 +79,7 @@ static weft_status end(weft__sealed *f)
     if (k->to)
         fclose(k->to);
     free(k->metadata);
-    weft__weights_free(&k->w);
+    weft__pieces_end(&k->w.memory);
     if (k->owns)
         free(k->w.image);
     free(k);

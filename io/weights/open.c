@@ -5,12 +5,23 @@
 #include "io/text.h"
 #include "io/weights/numpy.h"
 
-typedef struct weft__piece {
-    struct weft__piece *next;
-    uint64_t bytes[];
-} piece;
-
 /* ---- for readers ---- */
+void *weft__piece_new(weft__piece **list, size_t bytes)
+{
+    weft__piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
+    if (!p)
+        return NULL;
+    p->next = *list;
+    *list = p;
+    return p->bytes;
+}
+
+void weft__pieces_end(weft__piece **list)
+{
+    for (weft__piece *p; (p = *list); free(p))
+        *list = p->next;
+}
+
 void weft__weights_fail(weft__weights *w, weft_status status, const char *format, ...)
 {
     char text[640];
@@ -26,15 +37,12 @@ void *weft__weights_memory(weft__weights *w, size_t bytes)
     if (bytes > most - w->used)
         weft__weights_fail(w, WEFT_ENOMEM, "%zu bytes are needed, more than twice the size of the file; the "
                                            "file is damaged", bytes);
-    piece *p = w->status ? NULL : calloc(1, sizeof *p + bytes);
-    if (!p) {
+    void *p = w->status ? NULL : weft__piece_new(&w->memory, bytes);
+    if (p)
+        w->used += bytes;
+    else
         weft__weights_fail(w, WEFT_ENOMEM, "no memory for %zu bytes", bytes);
-        return NULL;
-    }
-    w->used += bytes;
-    p->next = w->memory;
-    w->memory = p;
-    return p->bytes;
+    return p;
 }
 
 const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
@@ -244,20 +252,11 @@ weft_status weft__weights_open(const char *path, const char *part, weft__weights
     return s;
 }
 
-void weft__weights_free(weft__weights *w)
-{
-    for (piece *p = w->memory, *next; p; p = next) {
-        next = p->next;
-        free(p);
-    }
-    w->memory = NULL;
-}
-
 void weft__weights_close(weft__weights *w)
 {
     if (!w)
         return;
-    weft__weights_free(w);
+    weft__pieces_end(&w->memory);
     free(w->image);
     free(w);
 }

@@ -26,6 +26,11 @@ typedef struct weft__array {
     bool transposed;             /* for the report: the file has the axes in another order */
 } weft__array;
 
+/* Zeroed blocks of memory that end together. weft__piece_new returns NULL if memory is short. */
+typedef struct weft__piece { struct weft__piece *next; uint64_t bytes[]; } weft__piece;
+void *weft__piece_new(weft__piece **list, size_t bytes);
+void  weft__pieces_end(weft__piece **list);
+
 /* A line of `weft info`: "producer", "torch 2.15". */
 typedef struct weft__fact { const char *key, *value; } weft__fact;
 
@@ -41,7 +46,7 @@ typedef struct weft__weights {
     weft__array *array;          /* sorted by name once the file is open */
     weft__fact *fact;
     int64_t n, facts;            /* arrays, facts */
-    struct weft__piece *memory;  /* of names and of what readers allocate */
+    weft__piece *memory;         /* of names and of what readers allocate */
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
     bool by_layer;               /* names come from layers without stable names: Keras, ONNX */
@@ -53,8 +58,6 @@ typedef struct weft__weights {
 /* Opens a file of any format and lists its arrays. After a failure *out is NULL. */
 weft_status weft__weights_open(const char *path, const char *part, weft__weights **out);
 void        weft__weights_close(weft__weights *);
-/* Frees what readers have allocated. */
-void        weft__weights_free(weft__weights *);
 /* For readers. These keep the first failure. fail: the message is "PATH: FORMAT: text". */
 void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
