@@ -31,19 +31,6 @@ bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, record *f)
     return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_record(w, bytes, f);
 }
 
-void *weft__onnx_grown(weft__weights *w, void *old, int64_t n, int64_t *room, size_t each)
-{
-    if (n < *room)
-        return old;
-    int64_t more = *room ? 2 * *room : 8;
-    void *larger = weft__weights_memory(w, (size_t)more * each);
-    if (larger && n)
-        memcpy(larger, old, (size_t)n * each);
-    if (larger)
-        *room = more;
-    return larger;
-}
-
 bool weft__onnx_value(weft__weights *w, weft__pb message, value *v)
 {
     weft__array *a = weft__weights_memory(w, sizeof *a);

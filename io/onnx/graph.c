@@ -198,7 +198,7 @@ static bool add_operation(builder *b, const scope *s, const record *f, node *n)
         return false;
     if (!n->operation)
         return true;
-    node *all = weft__onnx_grown(b->w, b->m->node, b->m->nodes, &b->node_room, sizeof *all);
+    node *all = weft__weights_grown(b->w, b->m->node, b->m->nodes, sizeof *all);
     if (!all)
         return false;
     b->m->node = all;

@@ -34,7 +34,7 @@ typedef struct builder {
     } function[MOST_FUNCTIONS];
     int functions, scopes;
     entry *table; /* by hash; an empty name is free */
-    int64_t room, entries, slot_room, known_room, node_room;
+    int64_t room, entries;
     int64_t work; /* elements that were read and written by constants */
     char unknown[400]; /* operators */
 } builder;
@@ -65,6 +65,4 @@ bool weft__onnx_value(weft__weights *, weft__pb message, value *);
 bool weft__onnx_attributes(weft__weights *, const record *, node *, const node *caller);
 /* Describes an input or output. *type gets its element type, 0 if it is not a tensor. */
 bool weft__onnx_describe(weft__weights *, const record *, weft_onnx_value *, int *type);
-/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
-void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif

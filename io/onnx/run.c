@@ -228,12 +228,8 @@ static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, i
     }
     if (!ints)
         return v;
-    value to = weft__onnx_integers(r, type, v.rank, v.size);
-    int32_t *numbers = weft__onnx_take(r, v.count, sizeof *numbers);
-    if (numbers)
-        weft_read(x, numbers, (size_t)v.count * sizeof *numbers);
-    for (int64_t i = 0; numbers && i < v.count; i++)
-        to.number[i] = numbers[i];
+    value to = weft__onnx_ints(r, x);
+    to.type = to.type ? type : 0;
     return to;
 }
 

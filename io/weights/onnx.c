@@ -178,17 +178,10 @@ static bool read_node(weft__weights *w, weft__pb m, node *n)
 static const char *layer_name(weft__weights *w, const char *name, int number)
 {
     const char *end = *name == '/' ? strrchr(name, '/') : name;
-    size_t bytes = strlen(name) + 32;
-    char *text = weft__weights_memory(w, bytes);
-    if (!text)
-        return "";
-    if (end > name)
-        snprintf(text, bytes, "%.*s", (int)(end - name - 1), name + 1);
-    else if (*name)
-        snprintf(text, bytes, "%s", name);
-    else
-        snprintf(text, bytes, "layer%d", number);
-    for (char *p = text; end > name && (p = strchr(p, '/')); )
+    if (end == name)
+        return *name ? name : weft__weights_print(w, "layer%d", number);
+    char *text = (char *)(uintptr_t)weft__weights_print(w, "%.*s", (int)(end - name - 1), name + 1);
+    for (char *p = text; (p = strchr(p, '/')); )
         *p = '.';
     return text;
 }
@@ -200,7 +193,6 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     weft__array *of[4] = { NULL }, all[4];
-    size_t bytes = strlen(path) + 48;
     for (int i = 1; i < r->inputs; i++)
         of[i] = weft__weights_find(&(weft__weights){ .array = w->array, .n = initialisers }, r->input[i]);
     if (!of[1] || !of[2] || of[1]->kind.rank != 3 || (r->inputs > 3 && *r->input[3] && !of[3]) ||
@@ -216,12 +208,8 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
             weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",
                                r->name, r->cell->op);
         for (int i = 0; i < n; i++) {
-            char *name = weft__weights_memory(w, bytes);
-            if (!name)
-                return;
-            snprintf(name, bytes, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].place = all[i].name;
-            all[i].name = name;
+            all[i].name = weft__weights_print(w, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].layer = number;
             weft__weights_add(w, &all[i]);
         }

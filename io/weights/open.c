@@ -83,8 +83,7 @@ const char *weft__weights_print(weft__weights *w, const char *format, ...)
     return text;
 }
 
-/* Returns a list with room for element n: it grows at 0, and at powers of two from 32 on. NULL: a failure. */
-static void *grown(weft__weights *w, void *list, int64_t n, size_t bytes)
+void *weft__weights_grown(weft__weights *w, void *list, int64_t n, size_t bytes)
 {
     if (w->status || n & (n - 1) || (n && n < 32))
         return w->status ? NULL : list;
@@ -98,7 +97,7 @@ weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
         if (*c < ' ' || *c == 127)
             weft__weights_fail(w, WEFT_EFORMAT, "byte %d in the name of an array; expected a name without "
                                "control characters", *c);
-    weft__array *all = grown(w, w->array, w->n, sizeof *all);
+    weft__array *all = weft__weights_grown(w, w->array, w->n, sizeof *all);
     if (!all)
         return NULL;
     w->array = all;
@@ -118,7 +117,7 @@ void weft__set_strides(weft__array *a)
 
 void weft__weights_fact(weft__weights *w, const char *key, const char *format, ...)
 {
-    weft__fact *all = grown(w, w->fact, w->facts, sizeof *all);
+    weft__fact *all = weft__weights_grown(w, w->fact, w->facts, sizeof *all);
     if (!all)
         return;
     w->fact = all;

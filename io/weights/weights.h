@@ -64,6 +64,8 @@ void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
 /* Returns zeroed memory that lives as long as the weights; NULL, and a failure, if memory is short or if the
  * readers have asked for more than twice the file's size plus 16 MiB. */
 void *weft__weights_memory(weft__weights *, size_t bytes);
+/* Returns a list of this memory with room for element n, as weft__grown. NULL: a failure. */
+void *weft__weights_grown(weft__weights *, void *list, int64_t n, size_t bytes);
 /* Copies n bytes as a text. A text with a 0 inside, or that is not UTF-8, is a failure: returns NULL. */
 const char *weft__weights_text(weft__weights *, const void *bytes, size_t n);
 /* Returns a formatted text that lives as long as the weights; "" after a failure. */
