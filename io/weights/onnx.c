@@ -3,6 +3,35 @@
 #include <string.h>
 #include "io/weights/onnx.h"
 
+/* ---- messages ---- */
+bool weft__onnx_fields(weft__weights *w, weft__pb message, weft__onnx_record *to)
+{
+    *to = (weft__onnx_record){ .message = message };
+    for (weft__pb_field f; weft__pb_next(&message, &f);)
+        if (f.number < WEFT__ONNX_FIELDS) {
+            to->bytes[f.number] = f.bytes;
+            to->value[f.number] = f.value;
+            to->count[f.number]++;
+        }
+    return message.next == message.end || weft__onnx_damaged(w, message);
+}
+
+bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes)
+{
+    for (weft__pb_field f; weft__pb_next(message, &f);) {
+        *bytes = f.bytes;
+        if (f.number == number)
+            return true;
+    }
+    return false;
+}
+
+bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, weft__onnx_record *f)
+{
+    weft__pb bytes;
+    return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_fields(w, bytes, f);
+}
+
 /* ---- tensors ---- */
 /* The type of numbers, and the field of a TensorProto that has them if raw_data has not. */
 static const struct { unsigned char number, field, wire; } types[] = {
@@ -159,19 +188,14 @@ int weft__onnx_direction(const weft__onnx_cell *cell, const weft__array *w, cons
 /* A node: its cell if it is recurrent, its name and the names of its first inputs. */
 typedef struct { const weft__onnx_cell *cell; const char *name, *input[4]; int inputs; } node;
 
-static bool read_node(weft__weights *w, weft__pb m, node *n)
+static bool read_node(weft__weights *w, const weft__onnx_record *f, node *n)
 {
-    *n = (node){ .name = "" };
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        const char *text = f.number <= 4 ? weft__onnx_text(w, f.bytes) : NULL;
-        if (text && f.number == 1 && n->inputs < 4)
-            n->input[n->inputs++] = text;
-        else if (text && f.number == 3)
-            n->name = text;
-        else if (text && f.number == 4)
-            n->cell = weft__onnx_cell_of(text);
-    }
-    return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
+    weft__pb m = f->message, input;
+    const char *op = weft__onnx_text(w, f->bytes[4]);
+    *n = (node){ .name = weft__onnx_text(w, f->bytes[3]), .cell = op ? weft__onnx_cell_of(op) : NULL };
+    while (n->inputs < 4 && weft__onnx_field(&m, 1, &input))
+        n->input[n->inputs++] = weft__onnx_text(w, input);
+    return !w->status && n->cell;
 }
 
 /* Returns the path of a node's layer: "/encoder/lstm/LSTM_1" gives "encoder.lstm", like PyTorch. */
@@ -217,23 +241,16 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
 }
 
 /* Lists the initialisers. */
-static void read_graph(weft__weights *w, weft__pb m)
+static void read_graph(weft__weights *w, const weft__onnx_record *f)
 {
-    int64_t nodes = 0, inputs = 0, outputs = 0;
+    weft__pb m = f->message, tensor;
     weft__array a;
     int type;
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        if (f.number == 5 && weft__onnx_tensor(w, f.bytes, &a, &type))
-            weft__weights_add(w, &a);
-        nodes += f.number == 1;
-        inputs += f.number == 11;
-        outputs += f.number == 12;
-    }
-    if (m.next != m.end)
-        weft__onnx_damaged(w, m);
-    weft__weights_fact(w, "nodes", "%lld", (long long)nodes);
-    weft__weights_fact(w, "inputs", "%lld", (long long)inputs);
-    weft__weights_fact(w, "outputs", "%lld", (long long)outputs);
+    while (weft__onnx_field(&m, 5, &tensor) && weft__onnx_tensor(w, tensor, &a, &type))
+        weft__weights_add(w, &a);
+    weft__weights_fact(w, "nodes", "%d", f->count[1]);
+    weft__weights_fact(w, "inputs", "%d", f->count[11]);
+    weft__weights_fact(w, "outputs", "%d", f->count[12]);
 }
 
 /* Puts the arrays of the recurrent nodes in place of their initialisers. */
@@ -242,10 +259,11 @@ static void read_layers(weft__weights *w, weft__pb graph)
     int64_t n = w->n, kept = 0;
     int number = 0, level = 0;
     const char *before = "";
+    weft__onnx_record f;
     node r;
     weft__weights_sort(w);
-    for (weft__pb_field f; weft__pb_next(&graph, &f) && !w->status;)
-        if (f.number == 1 && read_node(w, f.bytes, &r) && r.cell) {
+    while (weft__onnx_each(w, &graph, 1, &f))
+        if (read_node(w, &f, &r)) {
             const char *path = layer_name(w, r.name, number);
             level = strcmp(path, before) ? 0 : level + 1;
             before = path;
@@ -260,24 +278,22 @@ static void read_layers(weft__weights *w, weft__pb graph)
 
 void weft__read_onnx_weights(weft__weights *w)
 {
-    weft__pb m = { w->image, w->image + w->size }, graph = { 0 };
-    for (weft__pb_field f, g; weft__pb_next(&m, &f);) {
-        const char *text = f.number == 2 || f.number == 3 ? weft__onnx_text(w, f.bytes) : NULL;
-        if (f.number == 1)
-            weft__weights_fact(w, "ir version", "%lld", (long long)f.value);
-        else if (text)
-            weft__weights_fact(w, f.number == 2 ? "producer" : "producer version", "%s", text);
-        else if (f.number == 7)
-            graph = f.bytes;
-        else if (f.number == 8)
-            while (weft__pb_next(&f.bytes, &g))
-                if (g.number == 2)
-                    weft__weights_fact(w, "opset", "%lld", (long long)g.value);
-    }
-    if (m.next != m.end)
-        weft__onnx_damaged(w, m);
-    if (!graph.next)
+    weft__pb m = { w->image, w->image + w->size };
+    weft__onnx_record f, graph, opset;
+    if (!weft__onnx_fields(w, m, &f))
+        return;
+    if (f.count[1])
+        weft__weights_fact(w, "ir version", "%lld", (long long)f.value[1]);
+    if (f.count[2])
+        weft__weights_fact(w, "producer", "%s", weft__onnx_text(w, f.bytes[2]));
+    if (f.count[3])
+        weft__weights_fact(w, "producer version", "%s", weft__onnx_text(w, f.bytes[3]));
+    while (weft__onnx_each(w, &m, 8, &opset))
+        weft__weights_fact(w, "opset", "%lld", (long long)opset.value[2]);
+    if (!f.count[7])
         weft__weights_fail(w, WEFT_EFORMAT, "it has no graph; expected an ONNX model");
-    read_graph(w, graph);
-    read_layers(w, graph);
+    if (w->status || !weft__onnx_fields(w, f.bytes[7], &graph))
+        return;
+    read_graph(w, &graph);
+    read_layers(w, f.bytes[7]);
 }
