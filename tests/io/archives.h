@@ -4,9 +4,11 @@
 #include "io/weights/numpy.h"
 #include "files.h"
 
+/* Opens a file, and closes the one of the call before. */
 UNUSED static weft__weights *open_weights(const char *path, const char *part)
 {
-    weft__weights *w;
+    static weft__weights *w;
+    weft__weights_close(w);
     DOES(weft__weights_open(path, part, &w));
     return w;
 }

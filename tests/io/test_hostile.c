@@ -408,7 +408,6 @@ FILE_TEST(hostile, valid_files_of_these_forms_are_read)
         weft__weights *all = open_weights(put_bytes("good", file.at, file.n), NULL);
         cr_assert_eq(all->n, 1);
         has_numbers(all, good[i].says, good[i].format, values[i]);
-        weft__weights_close(all);
         free(file.at);
     }
 }
@@ -485,6 +484,5 @@ FILE_TEST(hostile, changed_pickles_are_survived)
             cr_assert(read, "byte %zu as it was", i);
         }
         free(code);
-        weft__weights_close(all);
     }
 }
