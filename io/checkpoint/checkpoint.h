@@ -25,7 +25,6 @@ typedef struct weft__sealed_format {
     weft_status (*status)(const weft__sealed *);         /* the first failure of the format itself */
     void (*write)(weft__sealed *, const char *path, const weft__kind *, const void *values);
     void (*describe)(weft__sealed *, const char *path, const char *key, const char *text);
-    bool (*exists)(weft__sealed *, const char *path);
     bool (*find)(weft__sealed *, const char *path, weft__kind *);
     void (*read)(weft__sealed *, const char *path, const weft__kind *, void *values);
     bool (*text)(weft__sealed *, const char *path, const char *key, char *text, size_t size);
@@ -55,8 +54,6 @@ void weft__sealed_fail(weft__sealed *, weft_status, const char *format, ...)
 /* Writes an array, or a text (WEFT__CHARS, which counts its final 0). */
 void weft__sealed_write(weft__sealed *, const char *path, const weft__kind *, const void *values);
 void weft__sealed_describe(weft__sealed *, const char *path, const char *key, const char *text);
-/* Returns whether there is an array of this path, or one below it. */
-bool weft__sealed_exists(weft__sealed *, const char *path);
 /* Finds the kind of an array. Returns false if it does not exist, which is not an error. */
 bool weft__sealed_find(weft__sealed *, const char *path, weft__kind *);
 /* Reads an array of this kind. */

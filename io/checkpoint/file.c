@@ -52,11 +52,6 @@ void weft__sealed_describe(weft__sealed *f, const char *path, const char *key, c
     keep(f, true);
 }
 
-bool weft__sealed_exists(weft__sealed *f, const char *path)
-{
-    return keep(f, !f->status && f->format->exists(f, path));
-}
-
 bool weft__sealed_find(weft__sealed *f, const char *path, weft__kind *kind)
 {
     return keep(f, !f->status && f->format->find(f, path, kind));

@@ -137,7 +137,6 @@ static weft_status save(weft__sealed *f)
 
 /* ---- arrays and texts ---- */
 static weft_status status(const weft__sealed *f) { return weft__h5_status(of(f)); }
-static bool exists(weft__sealed *f, const char *path) { return weft__h5_exists(of(f), path); }
 
 static void put(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
@@ -175,6 +174,6 @@ static void each(weft__sealed *f, const char *group, weft__visit_name *visit, vo
 }
 
 const weft__sealed_format weft__sealed_hdf5 = {
-    check_head, check, begin, open_image, save, end, status, put, describe, exists, find, get, get_text,
-    get_notes, each
+    check_head, check, begin, open_image, save, end, status, put, describe, find, get, get_text, get_notes,
+    each
 };

@@ -239,11 +239,12 @@ static void hold_optimiser(loading *l, weft_optim *o)
 {
     char path[WEFT__NAMED];
     weft__saved all[32];
+    weft__kind found;
     known_state known = { l->stage.file, all, weft__optim_entries(o, all, 32) };
     if (known.n == 0)
         weft__sealed_fail(l->stage.file, WEFT_EARG, "optimiser: its creation failed; expected a valid "
                                                             "one, or NULL to load none");
-    else if (!weft__sealed_exists(l->stage.file, "optimizer"))
+    else if (!weft__sealed_find(l->stage.file, "optimizer/rule", &found))
         weft__sealed_fail(l->stage.file, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to "
                                                        "load none");
     for (int i = 0; i < known.n; i++) {
@@ -309,6 +310,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
 static void hold_streams(weft__stage *s, weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } };
+    weft__kind found;
     uint64_t seed = 0, draw = 0;
     char path[WEFT__NAMED];
     weft__sealed_read(s->file, "streams/seed", &one, &seed);
@@ -321,7 +323,7 @@ static void hold_streams(weft__stage *s, weft *w)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !s->file->status; i++) {
         snprintf(path, sizeof path, "streams/%d", i);
-        if (!weft__sealed_exists(s->file, path))
+        if (!weft__sealed_find(s->file, path, &found))
             break;
         hold_stream(s, w, path);
     }

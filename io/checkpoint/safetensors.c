@@ -265,32 +265,17 @@ static void get(weft__sealed *f, const char *path, const weft__kind *kind, void 
         f->status = weft__convert(f->path, path, kind, kind->type, NULL, a->bytes, values);
 }
 
-/* Returns whether a path is below a group of n bytes. */
-static bool is_below(const char *path, const char *group, size_t n)
-{
-    return !strncmp(path, group, n) && path[n] == '/';
-}
-
 static void each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
 {
     const weft__weights *w = &of(f)->w;
     size_t n = strlen(group);
     for (int64_t i = 0; i < w->n; i++)
-        if (is_below(w->array[i].name, group, n) && !visit(w->array[i].name + n + 1, false, user))
+        if (!strncmp(w->array[i].name, group, n) && w->array[i].name[n] == '/' &&
+            !visit(w->array[i].name + n + 1, false, user))
             return;
 }
 
-static bool exists(weft__sealed *f, const char *path)
-{
-    const weft__weights *w = &of(f)->w;
-    size_t n = strlen(path);
-    bool found = weft__weights_find(w, path);
-    for (int64_t i = 0; i < w->n && !found; i++)
-        found = is_below(w->array[i].name, path, n);
-    return found;
-}
-
 const weft__sealed_format weft__sealed_safetensors = {
-    check_head, check, begin, open_image, save, end, status, put, describe, exists, find, get, get_text,
-    get_notes, each
+    check_head, check, begin, open_image, save, end, status, put, describe, find, get, get_text, get_notes,
+    each
 };

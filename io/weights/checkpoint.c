@@ -50,13 +50,14 @@ static void add_facts(lister *l)
     static const char *const keys[] = { "library_version", "format_version", "real" };
     static const char *const optimisers[] = { "SGD", "RMSprop", "Adam", "AdamW" };
     char text[64];
+    weft__kind found;
     int64_t rule = -1;
     int streams = 0;
     for (int i = 0; i < 3; i++)
         if (weft__sealed_text(l->f, "/", keys[i], text, sizeof text))
             weft__weights_fact(l->w, keys[i], "%s", text);
     weft__weights_fact(l->w, "checksum", "ok");
-    if (weft__sealed_exists(l->f, "optimizer")) {
+    if (weft__sealed_find(l->f, "optimizer/rule", &found)) {
         weft__sealed_read(l->f, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, &rule);
         weft__weights_fact(l->w, "optimiser", "%s", (uint64_t)rule < 4 ? optimisers[rule] : "unknown");
     }
