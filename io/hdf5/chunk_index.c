@@ -21,8 +21,6 @@ typedef struct {
     size_t width;                                /* bytes of an element in the file */
 } index_of;
 
-static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
-
 const char *weft__h5_no_index_memory(weft__h5 *h)
 {
     weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");

@@ -46,6 +46,11 @@ struct weft__h5 {
 bool  weft__h5_bytes(const weft__h5_image *image, size_t offset, size_t n, void *to);
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
 uint64_t weft__h5_field(const weft__h5_image *image, size_t offset, size_t n);
+static inline uint64_t field(const weft__h5 *h, size_t offset, size_t n)
+{
+    return weft__h5_field(&h->read, offset, n);
+}
+static inline int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 /* Returns whether the n bytes, at most 8, equal the text. */
 bool  weft__h5_has_text(const weft__h5_image *image, size_t offset, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
