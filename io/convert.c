@@ -42,7 +42,8 @@ static uint64_t bits_at(weft__number type, const unsigned char *bytes)
 
 static double real_of(weft__number type, uint64_t bits)
 {
-    unsigned plain = type & ~(unsigned)WEFT__BIG, upper = plain == WEFT__BF16 ? 16 : 0;  /* half of a float32 */
+    unsigned plain = type & ~(unsigned)WEFT__BIG;
+    unsigned upper = plain == WEFT__BF16 ? 16 : 0;       /* bfloat16 is the upper half of a float32 */
     const union { uint64_t bits; double number; } wide = { bits };
     const union { uint32_t bits; float number; } narrow = { (uint32_t)bits << upper };
     return plain == WEFT__F16 ? of_half(bits) : plain == WEFT__F64 ? wide.number : (double)narrow.number;

@@ -9,17 +9,16 @@
 #include "io/api_pictures.h"
 #include "io/api_records.h"
 
-/* file.c: keeps the text of a failure for weft_file_message. Returns the status. */
+/* ---- file.c ---- */
+/* Keeps the text of a failure for weft_file_message. Returns the status. */
 weft_status weft__file_fail(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Returns whether a path ends so, in either letter case, after at least one character. */
 bool weft__ends_in(const char *path, const char *ending);
 
-/* file_write.c */
 /* Writes n spans end to end as the file `path`, atomically: after a failure the old file is unchanged. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
-/* file.c */
 /* Reads a regular file to *bytes, to be freed, and appends a 0. head, if not NULL, gets the first bytes, at
  * most WEFT__HEAD, and a 0. If it returns an error the rest is not read, so that a large file of another kind
  * costs nothing. */

@@ -11,7 +11,7 @@
 struct weft_journal {
     char *path, *line;
     size_t size;
-    FILE *to;                                    /* the open line, in memory; NULL: none, or memory was short */
+    FILE *to;                                    /* writes the open line; NULL: none, or memory was short */
     int fd, members;                             /* number of members of the open line; 0: no open line */
     bool cut;                                    /* the file ends within a line */
 };

@@ -81,10 +81,6 @@ bool weft__h5_find_header(weft__h5 *h, const char *path, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
 
-/* types.c */
-/* Returns libhdf5's type for one that is written, to be closed; text: bytes of a text. */
-hid_t weft__h5_type(weft__number type, size_t text);
-
 /* chunks.c: reads sets in chunks without libhdf5. */
 /* The kinds of indexes: numbers of the format, and 0 for the tree of version 1. */
 typedef enum {

@@ -1,7 +1,7 @@
 /* page.h - markup, tables and charts that the sections of the page share. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
-#include "io/pictures/chart.h"
+#include "io/pictures/scale.h"
 #include "tools/lab/lab.h"
 
 /* figures: figures and tables so far, for unique names. paper: path of a report in Markdown, whose pictures
