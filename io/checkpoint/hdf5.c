@@ -20,11 +20,6 @@ static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
              size, (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
 }
 
-static bool is_sealed(const unsigned char *bytes, size_t n)
-{
-    return n >= strlen(WEFT__MAGIC) && !memcmp(bytes, WEFT__MAGIC, strlen(WEFT__MAGIC));
-}
-
 static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char now[] = WEFT__MAGIC WEFT__VERSION "\nbytes ";
@@ -39,7 +34,7 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes; expected a checkpoint, which has %d or more",
                                path, size, WEFT__SEAL);
-    if (!is_sealed(head, n))
+    if (memcmp(head, WEFT__MAGIC, strlen(WEFT__MAGIC)))
         return weft__file_fail(WEFT_EFORMAT, "%s: not a checkpoint, or its first bytes are damaged; expected "
                                              "a file of weft_save", path);
     size_t length = strcspn(version, "\n");

@@ -37,7 +37,7 @@ void weft_dataset_free(weft_dataset *data)
 }
 
 /* ---- text ---- */
-/* Adds a line. ended: it ended with a line end, which is not in its bytes. Returns false if it has 2^31 tokens or more. */
+/* Adds a line. ended: a line end follows its bytes. Returns false if it has 2^31 tokens or more. */
 static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, const unsigned char *line,
                      const unsigned char *end, bool ended)
 {

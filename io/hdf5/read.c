@@ -114,9 +114,7 @@ static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s,
 
 static bool can_become(weft__number stored, weft__number requested)
 {
-    return stored == requested ||
-           (weft__number_is_int(stored) &&
-            (weft__number_is_int(requested) || weft__number_is_float(requested))) ||
+    return stored == requested || (weft__number_is_int(stored) && weft__number_is_any(requested)) ||
            (weft__number_is_float(stored) && weft__number_is_float(requested));
 }
 

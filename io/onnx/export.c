@@ -277,7 +277,7 @@ static void translate_call(graph *x, const weft_call *c)
     }
     value y = c->n && weft__ex_reads(c, 0) ? like(input(x, 0), NULL) : (value){ 0 };
     if ((y.name = t->run(x, c, &y)) != NULL)
-        set_value(x, c->y[0], y);
+        *weft__ex_place(x, c->y[0]) = y;
 }
 static void translate(graph *x)
 {

@@ -171,10 +171,6 @@ static inline batch *batch_of(graph *x, const weft_tensor *t)
 {
     return t->f.batch ? weft__ex_batch(x, t->f.batch) : NULL;
 }
-static inline void set_value(graph *x, const weft_tensor *t, value v)
-{
-    *weft__ex_place(x, t) = v;
-}
 static inline value like(const value *v, const char *name)
 {
     value y = *v;
