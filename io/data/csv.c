@@ -20,8 +20,7 @@ typedef struct {
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
     int *where;                                  /* [1 + columns] positions in a record, the id's first */
-    char delimiter;
-    bool empty_is_nan;
+    weft_csv_opts o;                             /* the delimiter is set */
     weft_status status;
 } csv;
 
@@ -53,7 +52,7 @@ static bool add_field(csv *c, char *text, char *end)
 
 static bool is_end(const csv *c)                 /* end of a field */
 {
-    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' ||
+    return c->at == c->end || *c->at == c->o.delimiter || *c->at == '\n' ||
            (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
 }
 
@@ -87,7 +86,7 @@ static bool next_field(csv *c, bool *more)
             c->at++;
         stop = c->at;
     }
-    *more = c->at < c->end && *c->at == c->delimiter;
+    *more = c->at < c->end && *c->at == c->o.delimiter;
     if (c->at < c->end && !*more) {
         c->at += *c->at == '\r';
         c->next_line++;
@@ -223,7 +222,7 @@ static bool read_number(csv *c, int64_t column, double *out)
     const field *f = &c->fields[c->where[column + 1]];
     const char *name = c->names[column];
     char *end;
-    if (f->size == 0 && c->empty_is_nan) {
+    if (f->size == 0 && c->o.empty_is_nan) {
         *out = (double)NAN;
         return take_origin(c, column, f->text, out);
     }
@@ -316,18 +315,9 @@ weft_status weft__read_table(weft__table *t, const char *path, const char *id, c
     if (status != WEFT_OK)
         return status;
     t->text = (char *)text;
-    const weft_csv_opts o = opts ? *opts : (weft_csv_opts){ 0 };
-    csv c = { .path = path,
-              .at = t->text,
-              .end = t->text + size,
-              .line = 1,
-              .next_line = 1,
-              .t = t,
-              .id = id,
-              .names = names,
-              .reals = reals,
-              .delimiter = o.delimiter ? o.delimiter : ',',
-              .empty_is_nan = o.empty_is_nan };
+    csv c = { .path = path, .at = t->text, .end = t->text + size, .line = 1, .next_line = 1, .t = t, .id = id,
+              .names = names, .reals = reals, .o = opts ? *opts : (weft_csv_opts){ 0 } };
+    c.o.delimiter = c.o.delimiter ? c.o.delimiter : ',';
     void *before = weft__plain_locale();
     if (is_text(&c, t->text, size))
         read_rows(&c);

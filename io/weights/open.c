@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/text.h"
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 
 /* ---- for readers ---- */
 void *weft__piece_new(weft__piece **list, size_t bytes)

@@ -124,11 +124,21 @@ bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size
  * row-major order. Errors as weft__h5_read; the weights then fail. Returns whether it was read. */
 bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
 
+/* ---- numpy.c: the .npy format ---- */
+/* Reads the header of a .npy file in memory: sets kind, stride and bytes of *a. Returns NULL, or the reason
+ * if it is not an array that weft reads: "has Python objects ..". */
+const char *weft__npy_read(const unsigned char *bytes, size_t size, weft__array *a);
+/* Writes the header of a .npy file with numbers of this kind: float32, float64, int32 or int64. Row-major
+ * numbers follow it. Returns its length; 0 for other types. */
+enum { WEFT__NPY_HEADER = 256 };
+size_t weft__npy_header(const weft__kind *kind, char header[WEFT__NPY_HEADER]);
+
 /* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
 void weft__read_checkpoint_weights(weft__weights *);     /* checkpoint.c: in safetensors */
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
+void weft__read_npy(weft__weights *);            /* numpy.c: a lone array, as "array" */
 void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls read_keras */
 void weft__read_keras(weft__weights *);          /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */

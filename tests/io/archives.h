@@ -1,7 +1,7 @@
 /* archives.h - the common parts of tests of files with weights: they are opened and compared. */
 #ifndef TESTS_ARCHIVES_H
 #define TESTS_ARCHIVES_H
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 #include "files.h"
 
 /* Opens a file, and closes the one of the call before. */
