@@ -36,9 +36,6 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out);
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n);
 
-/* hdf5/path.c, a weft__head: fails if the file has no HDF5 signature at byte 0, 512, 1024 and so on. */
-weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
-
 /* crc32c.c: returns the CRC-32C (Castagnoli et al. 1993; used by iSCSI and ext4) of n bytes after bytes with
  * the checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);

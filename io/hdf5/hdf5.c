@@ -155,11 +155,31 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
 
 void weft__h5_take_image(weft__h5 *h) { h->owns = true; }
 
-weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
+/* Fails if the file has no HDF5 signature at byte 0, 512, 1024 and so on. */
+static weft_status check_signature(const char *path, const unsigned char *bytes, size_t head, size_t size)
+{
+    static const char sign[] = "\211HDF\r\n\032\n";
+    enum { N = sizeof sign - 1 };
+    char signature[N];
+    int file = -1;
+    bool found = head >= N && !memcmp(bytes, sign, N);
+    weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
+    for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
+        found = weft__read_at(file, signature, N, (int64_t)base) == N && !memcmp(signature, sign, N);
+    if (file >= 0)
+        weft__close_file(file);
+    if (s || found)
+        return s;
+    return weft__file_fail(WEFT_EFORMAT, "%s: not an HDF5 file; expected its signature at byte 0, 512, 1024, "
+                                         "2048 ..",
+                           path);
+}
+
+weft_status weft__h5_open_file(const char *path, weft__h5 **h)
 {
     unsigned char *image;
     size_t size;
-    weft_status s = weft__read_file(path, head, &image, &size);
+    weft_status s = weft__read_file(path, check_signature, &image, &size);
     *h = s ? NULL : weft__h5_open(path, image, size, false);
     if (*h)
         weft__h5_take_image(*h);

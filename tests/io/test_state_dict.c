@@ -35,7 +35,7 @@ static example example_of(const char *path)      /* the fixture's inputs and PyT
 {
     example e;
     weft__h5 *h;
-    DOES(weft__h5_open_file(path, NULL, &h));
+    DOES(weft__h5_open_file(path, &h));
     weft__h5_read(h, "test/lengths", &(weft__kind){ WEFT__I32, 1, { SEQUENCES } }, WEFT__I32, e.len);
     weft__h5_read(h, "test/tokens", &(weft__kind){ WEFT__I32, 1, { TOKENS } }, WEFT__I32, e.tokens);
     weft__h5_read(h, "test/rows", &(weft__kind){ WEFT__F64, 2, { TOKENS, 2 } }, WEFT__F64, e.rows);
