@@ -14,7 +14,7 @@ typedef struct weft__sealed weft__sealed;
 typedef bool weft__visit_name(const char *name, bool is_group, void *user);       /* false: stop */
 typedef struct weft__sealed_format {
     weft__head *check_head;
-    weft_status (*check)(const char *path, const weft__image *);         /* checks the seal */
+    bool (*is_whole)(const weft__image *);       /* whether the seal fits the bytes; the head is checked */
     /* begin: a new file; optimiser: it will have one. open: reads an image, which must stay valid until
      * `end`; owns: `end` frees its bytes. NULL: memory is short, with a message. */
     weft__sealed *(*begin)(const char *path, bool optimiser);

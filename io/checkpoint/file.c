@@ -115,7 +115,14 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
 
 weft_status weft__check_seal(const char *path, const weft__image *image)
 {
-    return format_of(image->bytes, image->size)->check(path, image);
+    unsigned char head[WEFT__HEAD + 1] = "";
+    size_t n = image->size < WEFT__HEAD ? image->size : WEFT__HEAD;
+    memcpy(head, image->bytes, n);
+    weft_status status = check_head(path, head, n, image->size);
+    if (status || format_of(image->bytes, image->size)->is_whole(image))
+        return status;
+    return weft__file_fail(WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; "
+                                         "load an earlier checkpoint", path);
 }
 
 weft_status weft__read_checkpoint(const char *path, weft__image *out)
