@@ -86,14 +86,11 @@ void weft__read_checkpoint_weights(weft__weights *w)
     int64_t facts = w->facts, n = 0;
     weft__read_safetensors(w);
     for (int64_t i = 0; i < w->n; i++) {
-        static const char *const groups[] = { "parameters/", "buffers/" };
-        for (int k = 0; k < 2; k++) {
-            size_t length = strlen(groups[k]);
-            if (strncmp(w->array[i].name, groups[k], length))
-                continue;
-            w->array[n] = w->array[i];
-            w->array[n++].name += length;
-        }
+        const char *name = w->array[i].name;
+        if (strncmp(name, "parameters/", 11) && strncmp(name, "buffers/", 8))
+            continue;
+        w->array[n] = w->array[i];
+        w->array[n++].name = strchr(name, '/') + 1;
     }
     w->n = n;
     w->facts = facts;
