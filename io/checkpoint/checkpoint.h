@@ -16,9 +16,9 @@ typedef struct weft__sealed_format {
     weft__head *check_head;
     bool (*is_whole)(const weft__image *);       /* whether the seal fits the bytes; the head is checked */
     /* begin: a new file; optimiser: it will have one. open: reads an image, which must stay valid until
-     * `end`; owns: `end` frees its bytes. NULL: memory is short, with a message. */
+     * `end`. NULL: memory is short, with a message. */
     weft__sealed *(*begin)(const char *path, bool optimiser);
-    weft__sealed *(*open)(const char *path, const weft__image *, bool owns);
+    weft__sealed *(*open)(const char *path, const weft__image *);
     /* save and end free the checkpoint, and return its first failure. */
     weft_status (*save)(weft__sealed *);
     weft_status (*end)(weft__sealed *);
@@ -35,6 +35,7 @@ struct weft__sealed {
     const weft__sealed_format *format;
     const char *path;                            /* for messages; stays valid */
     weft_status status;
+    unsigned char *own;                          /* bytes that weft__sealed_end frees; or NULL */
 };
 extern const weft__sealed_format weft__sealed_hdf5, weft__sealed_safetensors;
 
@@ -45,9 +46,8 @@ weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **);
 weft_status weft__sealed_save(weft__sealed *);
 /* Begins to read. image: the bytes of weft__read_checkpoint, which must stay valid; NULL: reads the file. */
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed **);
-/* Begins to read an image whose seal was checked, of any version. owns: weft__sealed_end frees its bytes.
- * NULL: memory is short, with a message. */
-weft__sealed *weft__sealed_look(const char *path, const weft__image *image, bool owns);
+/* Begins to read an image whose seal was checked, of any version. NULL: memory is short, with a message. */
+weft__sealed *weft__sealed_look(const char *path, const weft__image *image);
 weft_status weft__sealed_end(weft__sealed *);
 void weft__sealed_fail(weft__sealed *, weft_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

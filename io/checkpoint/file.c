@@ -36,7 +36,13 @@ static bool keep(weft__sealed *f, bool result)
 }
 
 weft_status weft__sealed_save(weft__sealed *f) { return f->format->save(f); }
-weft_status weft__sealed_end(weft__sealed *f)  { return f->format->end(f); }
+weft_status weft__sealed_end(weft__sealed *f)
+{
+    unsigned char *image = f->own;
+    weft_status status = f->format->end(f);
+    free(image);
+    return status;
+}
 
 void weft__sealed_write(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
@@ -146,9 +152,9 @@ static void expect_text(weft__sealed *f, const char *key, const char *value)
                                            "saved it", key, text, value);
 }
 
-weft__sealed *weft__sealed_look(const char *path, const weft__image *image, bool owns)
+weft__sealed *weft__sealed_look(const char *path, const weft__image *image)
 {
-    return format_of(image->bytes, image->size)->open(path, image, owns);
+    return format_of(image->bytes, image->size)->open(path, image);
 }
 
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed **f)
@@ -158,12 +164,12 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
     weft_status status = image ? WEFT_OK : weft__read_checkpoint(path, &own);
     if (status)
         return status;
-    const weft__image *it = image ? image : &own;
-    *f = weft__sealed_look(path, it, !image);
+    *f = weft__sealed_look(path, image ? image : &own);
     if (!*f) {
         free(own.bytes);
         return WEFT_ENOMEM;
     }
+    (*f)->own = own.bytes;
     expect_text(*f, "format", FORMAT);
     expect_text(*f, "format_version", WEFT__VERSION);
     expect_text(*f, "real", REAL);

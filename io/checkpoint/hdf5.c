@@ -78,7 +78,7 @@ static weft__sealed *make(const char *path, weft__h5 *h)
 {
     checkpoint *k = h ? calloc(1, sizeof *k) : NULL;
     if (k)
-        *k = (checkpoint){ { &weft__sealed_hdf5, path, WEFT_OK }, h };
+        *k = (checkpoint){ { .format = &weft__sealed_hdf5, .path = path }, h };
     else if (h) {
         weft__h5_end(h);
         weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -96,12 +96,9 @@ static weft__sealed *begin(const char *path, bool optimiser)
     return make(path, h);
 }
 
-static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
+static weft__sealed *open_image(const char *path, const weft__image *image)
 {
-    weft__sealed *f = make(path, weft__h5_open(path, image->bytes, image->size, true));
-    if (f && owns)
-        weft__h5_take_image(of(f));
-    return f;
+    return make(path, weft__h5_open(path, image->bytes, image->size, true));
 }
 
 static weft_status end(weft__sealed *f)

@@ -16,7 +16,6 @@ enum { FIRST = 8, DIGITS = FIRST + sizeof HEAD - 1, AFTER = DIGITS + 8 };
 typedef struct {
     weft__sealed sealed;
     weft__weights w;
-    bool owns;                                   /* the image of w */
     weft__output *list;
     int64_t n;
     FILE *to;                                    /* metadata, in JSON without its braces */
@@ -73,8 +72,6 @@ static weft_status end(weft__sealed *f)
         fclose(k->to);
     free(k->metadata);
     weft__pieces_end(&k->w.memory);
-    if (k->owns)
-        free(k->w.image);
     free(k);
     return s;
 }
@@ -83,7 +80,7 @@ static checkpoint *make(const char *path)
 {
     checkpoint *k = calloc(1, sizeof *k);
     if (k)
-        *k = (checkpoint){ .sealed = { &weft__sealed_safetensors, path, WEFT_OK },
+        *k = (checkpoint){ .sealed = { .format = &weft__sealed_safetensors, .path = path },
                            .w = { .path = path, .format = "checkpoint" } };
     else
         weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -106,12 +103,11 @@ static weft__sealed *begin(const char *path, bool optimiser)
     return &k->sealed;
 }
 
-static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
+static weft__sealed *open_image(const char *path, const weft__image *image)
 {
     checkpoint *k = make(path);
     if (!k)
         return NULL;
-    k->owns = owns;
     k->w.image = image->bytes;
     k->w.size = image->size;
     weft__read_safetensors(&k->w);

@@ -153,8 +153,6 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
-void weft__h5_take_image(weft__h5 *h) { h->owns = true; }
-
 /* Fails if the file has no HDF5 signature at byte 0, 512, 1024 and so on. */
 static weft_status check_signature(const char *path, const unsigned char *bytes, size_t head, size_t size)
 {
@@ -182,7 +180,7 @@ weft_status weft__h5_open_file(const char *path, weft__h5 **h)
     weft_status s = weft__read_file(path, check_signature, &image, &size);
     *h = s ? NULL : weft__h5_open(path, image, size, false);
     if (*h)
-        weft__h5_take_image(*h);
+        (*h)->owns = true;
     else if (!s)
         free(image);
     return s || *h ? s : WEFT_ENOMEM;

@@ -41,8 +41,6 @@ weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, b
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* Reads a whole file, see weft__read_file, without checksums. */
 weft_status weft__h5_open_file(const char *path, weft__h5 **h);
-/* Makes the session the owner of its image. */
-void        weft__h5_take_image(weft__h5 *h);
 /* These end a session and return its status. */
 weft_status weft__h5_end(weft__h5 *h);
 /* Stores the image of the new file, to be freed. The first user_block bytes are zero. */

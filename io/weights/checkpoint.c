@@ -72,7 +72,7 @@ void weft__checkpoint_facts(weft__weights *w)
 {
     const weft__image image = { w->image, w->size };
     w->status = weft__check_seal(w->path, &image);
-    lister l = { w, w->status ? NULL : weft__sealed_look(w->path, &image, false) };
+    lister l = { w, w->status ? NULL : weft__sealed_look(w->path, &image) };
     if (l.f)
         add_facts(&l);
     weft_status s = l.f ? weft__sealed_end(l.f) : WEFT_ENOMEM;
