@@ -148,9 +148,8 @@ const weft__onnx_cell *weft__onnx_cell_of(const char *op)
     return NULL;
 }
 
-/* Returns array [direction, from ..] of x as one with a rank below by 1 and `rows` rows. */
-static weft__array part(const weft__array *x, int direction, int64_t from, int64_t rows,
-                        const weft__onnx_cell *cell)
+weft__array weft__onnx_part(const weft__array *x, int direction, int64_t from, int64_t rows,
+                            const weft__onnx_cell *cell)
 {
     weft__array a = *x;
     size_t first = (size_t)(direction * x->stride[0] + from * x->stride[1]);
@@ -175,11 +174,11 @@ int weft__onnx_direction(const weft__onnx_cell *cell, const weft__array *w, cons
         (b && (b->kind.rank != 2 || b->kind.size[0] != sw[0] || b->kind.size[1] / 2 != rows ||
                b->kind.size[1] % 2)))
         return 0;
-    out[0] = part(w, direction, 0, rows, cell);
-    out[1] = part(r, direction, 0, rows, cell);
+    out[0] = weft__onnx_part(w, direction, 0, rows, cell);
+    out[1] = weft__onnx_part(r, direction, 0, rows, cell);
     if (b) {
-        out[2] = part(b, direction, 0, rows, cell);
-        out[3] = part(b, direction, rows, rows, cell);
+        out[2] = weft__onnx_part(b, direction, 0, rows, cell);
+        out[3] = weft__onnx_part(b, direction, rows, rows, cell);
     }
     return b ? 4 : 2;
 }

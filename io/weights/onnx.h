@@ -35,6 +35,10 @@ bool weft__onnx_each(weft__weights *, weft__pb *message, int number, weft__onnx_
 typedef struct weft__onnx_cell { const char *op; int gates; unsigned char order[4]; } weft__onnx_cell;
 /* Returns the cell of an operator, NULL if it is not recurrent. */
 const weft__onnx_cell *weft__onnx_cell_of(const char *op);
+/* Returns array [direction, from ..] of x as one with a rank below by 1 and `rows` rows, in the order of the
+ * cell's gates. */
+weft__array weft__onnx_part(const weft__array *x, int direction, int64_t from, int64_t rows,
+                            const weft__onnx_cell *);
 /* Sets out[0 .. n - 1] to the arrays of one direction: weight_ih, weight_hh and, unless b is NULL, bias_ih
  * and bias_hh. w is [D, gates H, in], r [D, gates H, H], b [D, 2 gates H]. Returns n; 0: the shapes do not
  * agree. */
