@@ -11,7 +11,11 @@ static char *lines(const weft_chart *charts, int64_t n, int columns)
 }
 
 /* The element that begins at `at`. */
-static char *element(const char *at) { return kept(strndup(at, (size_t)(strstr(at, "/>") - at))); }
+static const char *element(const char *at)
+{
+    size_t n = (size_t)(strstr(at, "/>") - at);
+    return (char *)lent((content){ (unsigned char *)strndup(at, n), n }).at;
+}
 
 Test(pictures, curves_show_their_points)
 {
@@ -29,8 +33,8 @@ Test(pictures, curves_show_their_points)
     cr_assert(strstr(text, "viewBox=\"0 0 960 480\"") && !strstr(text, "translate("));
     cr_assert_eq(count(text, "<circle"), 20, "few points must have dots, an outline none");
     cr_assert_eq(count(text, "class=\"curve\""), 4);
-    char *first = element(strstr(text, "class=\"curve\""));
-    char *straight = element(strstr(text, "#d55e00\" d"));
+    const char *first = element(strstr(text, "class=\"curve\""));
+    const char *straight = element(strstr(text, "#d55e00\" d"));
     cr_assert_eq(count(first, "M"), 2, "a NaN lifts the pen: %s", first);
     cr_assert(count(first, "l") < 60 && count(first, "l") > 10, "few points on a smooth curve: %s", first);
     cr_assert_eq(count(straight, "l"), 1, "two points of a straight line: %s", straight);
@@ -119,7 +123,7 @@ Test(pictures, bands_lie_below_curves)
     const char *at = text;
     for (int k = 0; k < 4; k++) {
         cr_assert_not_null(at = strstr(at, "<path class=\"band\""));
-        char *one = element(at++);
+        const char *one = element(at++);
         cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
         cr_assert_eq(count(one, "Z"), want[k]);
         cr_assert(strstr(one, colours[k]), "must have the colour of the previous curve: %d: %s", k, one);
