@@ -1,5 +1,6 @@
 /* test_damaged_hdf5.c - tests HDF5 files with damaged structures and corrected checksums. They are refused or
  * read, without a crash, and libhdf5 can be closed afterwards. */
+#include "io/hdf5/session.h"
 #include "sets.h"
 
 /* Addresses near 2^64 led its buffer of metadata to memory that is not there, a heap with a tree of huge
@@ -157,12 +158,6 @@ static size_t message_in(content b, size_t at, size_t head, size_t n, int type)
     return 0;
 }
 
-static void close_any(hid_t id)
-{
-    if (id >= 0)
-        H5Idec_ref(id);
-}
-
 /* Returns whether the frame of the file can be read. Columns that libhdf5 can open must have the values that
  * it reads. */
 static bool reads_as_libhdf5(const char *path)
@@ -179,9 +174,9 @@ static bool reads_as_libhdf5(const char *path)
         cr_assert(!open || H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, want) >= 0);
         for (int64_t r = 0; r < f.rows && open; r++)
             cr_assert(f.column[c][r] == want[r] || isnan(want[r]), "%g, not %g", f.column[c][r], want[r]);
-        close_any(set);
+        weft__h5_close(set);
     }
-    close_any(file);
+    weft__h5_close(file);
     weft_frame_free(&f);
     return !s;
 }
