@@ -12,6 +12,7 @@ enum { WEFT__NAMED = 320, WEFT__NOTES = 512 };
  * Its seal is a checksum of all its bytes. After the first failure, which is kept, functions do nothing. */
 typedef struct weft__sealed weft__sealed;
 typedef bool weft__visit_name(const char *name, bool is_group, void *user);       /* false: stop */
+typedef void weft__visit_text(const char *key, const char *text, void *user);
 typedef struct weft__sealed_format {
     weft__head *check_head;
     bool (*is_whole)(const weft__image *);       /* whether the seal fits the bytes; the head is checked */
@@ -27,8 +28,7 @@ typedef struct weft__sealed_format {
     void (*describe)(weft__sealed *, const char *path, const char *key, const char *text);
     bool (*find)(weft__sealed *, const char *path, weft__kind *);
     void (*read)(weft__sealed *, const char *path, const weft__kind *, void *values);
-    bool (*text)(weft__sealed *, const char *path, const char *key, char *text, size_t size);
-    void (*notes)(weft__sealed *, const char *path, char *text, size_t size);
+    void (*each_text)(weft__sealed *, const char *path, weft__visit_text *, void *user);  /* by key */
     void (*each)(weft__sealed *, const char *group, weft__visit_name *, void *user);
 } weft__sealed_format;
 struct weft__sealed {

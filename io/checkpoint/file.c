@@ -73,18 +73,44 @@ void weft__sealed_read(weft__sealed *f, const char *path, const weft__kind *kind
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is a text without a final 0", path);
 }
 
+/* Texts that are read: the one of a key, or without a key all of them. */
+typedef struct { const char *key; char *text; size_t size, length; bool found; } reading;
+
+static void take_text(const char *key, const char *text, void *user)
+{
+    reading *r = user;
+    bool is_first = !r->found;
+    if (r->length >= r->size || (r->key && strcmp(key, r->key)))
+        return;
+    r->found = true;
+    r->length += r->key ? (size_t)snprintf(r->text, r->size, "%s", text) :
+                          (size_t)snprintf(r->text + r->length, r->size - r->length, "%s%s %s",
+                                           is_first ? "" : ", ", key, text);
+}
+
+static bool read_texts(weft__sealed *f, const char *path, reading *r)
+{
+    *r->text = 0;
+    if (!f->status)
+        f->format->each_text(f, path, take_text, r);
+    return keep(f, r->found) && !f->status;
+}
+
 bool weft__sealed_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
 {
-    *text = 0;
-    return keep(f, !f->status && f->format->text(f, path, key, text, size));
+    reading r = { .key = key, .text = text, .size = size };
+    bool found = read_texts(f, path, &r);
+    if (r.length >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s: its %s is not a short text", path, key);
+    return found && !f->status;
 }
 
 void weft__sealed_notes(weft__sealed *f, const char *path, char *text, size_t size)
 {
-    *text = 0;
-    if (!f->status)
-        f->format->notes(f, path, text, size);
-    keep(f, true);
+    reading r = { .text = text, .size = size };
+    read_texts(f, path, &r);
+    if (r.length >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s has too many texts", path);
 }
 
 void weft__sealed_each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)

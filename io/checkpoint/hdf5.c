@@ -141,14 +141,9 @@ static void get(weft__sealed *f, const char *path, const weft__kind *kind, void 
     weft__h5_read(of(f), path, kind, kind->type, values);
 }
 
-static bool get_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
+static void each_text(weft__sealed *f, const char *path, weft__visit_text *visit, void *user)
 {
-    return weft__h5_text(of(f), path, key, text, size);
-}
-
-static void get_notes(weft__sealed *f, const char *path, char *text, size_t size)
-{
-    weft__h5_notes(of(f), path, text, size);
+    weft__h5_each_text(of(f), path, visit, user);
 }
 
 static void each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
@@ -157,6 +152,5 @@ static void each(weft__sealed *f, const char *group, weft__visit_name *visit, vo
 }
 
 const weft__sealed_format weft__sealed_hdf5 = {
-    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, get_text, get_notes,
-    each
+    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, each_text, each
 };

@@ -184,58 +184,40 @@ static void put(weft__sealed *f, const char *path, const weft__kind *kind, const
 }
 
 /* ---- reading ---- */
-/* Returns the first text whose key is "PATH#KEY" or greater; the end: none. */
-static const weft__fact *first_text(weft__sealed *f, const char *path, const char *key)
+static void each_text(weft__sealed *f, const char *path, weft__visit_text *visit, void *user)
 {
     const weft__weights *w = &of(f)->w;
     char name[WEFT__NAMED + 64];
+    name_text(path, "", name);                   /* "PATH#", or "" */
+    size_t n = strlen(name);
     int64_t low = 0, high = w->facts;
-    name_text(path, key, name);
-    while (low < high) {
+    while (low < high) {                         /* the first fact of this path */
         int64_t middle = (low + high) / 2;
         if (strcmp(w->fact[middle].key, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return w->fact + low;
+    for (const weft__fact *t = w->fact + low; t < w->fact + w->facts && !strncmp(t->key, name, n); t++)
+        visit(t->key + n, t->value, user);
 }
 
-static const char *find_text(weft__sealed *f, const char *path, const char *key)
+static bool is_text_array(const weft__weights *w, const char *path)
 {
-    const weft__fact *found = first_text(f, path, key), *end = of(f)->w.fact + of(f)->w.facts;
     char name[WEFT__NAMED + 64];
-    name_text(path, key, name);
-    return found < end && !strcmp(found->key, name) ? found->value : NULL;
-}
-
-static bool get_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
-{
-    const char *found = find_text(f, path, key);
-    if (found && (size_t)snprintf(text, size, "%s", found) >= size)
-        weft__sealed_fail(f, WEFT_EFORMAT, "%s: its %s is not a short text", path, key);
-    return found && !f->status;
-}
-
-static void get_notes(weft__sealed *f, const char *path, char *text, size_t size)
-{
-    const weft__fact *end = of(f)->w.fact + of(f)->w.facts;
-    size_t n = strlen(path), length = 0;
-    for (const weft__fact *t = first_text(f, path, ""); t < end && !strncmp(t->key, path, n) &&
-         t->key[n] == '#' && length < size; t++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s %s", length ? ", " : "",
-                                   t->key + n + 1, t->value);
-    if (length >= size)
-        weft__sealed_fail(f, WEFT_EFORMAT, "%s has too many texts", path);
+    const weft__fact key = { name, NULL }, *type = NULL;
+    name_text(path, "type", name);
+    if (w->facts)
+        type = bsearch(&key, w->fact, (size_t)w->facts, sizeof key, weft__by_text);
+    return type && !strcmp(type->value, "text");
 }
 
 static bool find(weft__sealed *f, const char *path, weft__kind *kind)
 {
     const weft__array *a = weft__weights_find(&of(f)->w, path);
-    const char *type = a ? find_text(f, path, "type") : NULL;
     if (a)
         *kind = a->kind;
-    if (type && !strcmp(type, "text"))
+    if (a && is_text_array(&of(f)->w, path))
         kind->type = WEFT__CHARS;
     return a;
 }
@@ -265,6 +247,5 @@ static void each(weft__sealed *f, const char *group, weft__visit_name *visit, vo
 }
 
 const weft__sealed_format weft__sealed_safetensors = {
-    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, get_text, get_notes,
-    each
+    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, each_text, each
 };
