@@ -56,31 +56,22 @@ void weft_journal_text(weft_journal *j, const char *name, const char *value)
         weft__print_json(to, value ? value : "");
 }
 
-/* Ends the line in memory. Returns false if memory was short for it. */
-static bool end_line(weft_journal *j)
-{
-    bool lost = !j->to || fputs("}\n", j->to) < 0 || ferror(j->to);
-    lost = (j->to && fclose(j->to)) || lost;
-    j->to = NULL;
-    j->members = 0;
-    return !lost;
-}
-
 void weft_journal_line_end(weft_journal *j)
 {
     if (!j || !j->members)
         return;
-    if (end_line(j)) {
-        size_t n = weft__write_all(j->fd, j->line, j->size);
-        if (n < j->size)
-            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
-        if (n)
-            j->cut = j->line[n - 1] != '\n';
-    } else {
+    bool lost = !j->to || fputs("}\n", j->to) < 0 || ferror(j->to);
+    lost = (j->to && fclose(j->to)) || lost;
+    size_t n = lost ? 0 : weft__write_all(j->fd, j->line, j->size);
+    if (lost)
         weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which was not written", j->path);
-    }
+    else if (n < j->size)
+        weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
+    j->cut = n ? j->line[n - 1] != '\n' : j->cut;
     free(j->line);
     j->line = NULL;
+    j->to = NULL;
+    j->members = 0;
 }
 
 /* ---- the file ---- */

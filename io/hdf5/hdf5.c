@@ -267,17 +267,15 @@ void weft__h5_group(weft__h5 *h, const char *path)
     weft__h5_close(list);
 }
 
-static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
+static void attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
 {
     hid_t space = H5Screate(H5S_SCALAR), a = H5I_INVALID_HID;
     if (space >= 0 && type >= 0)
         a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = a >= 0 && H5Awrite(a, type, value) >= 0;
-    if (!ok)
+    if (a < 0 || H5Awrite(a, type, value) < 0)
         weft__h5_broken(h, path, "cannot get its attribute");
     weft__h5_close(a);
     weft__h5_close(space);
-    return ok;
 }
 
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)
