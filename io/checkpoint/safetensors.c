@@ -202,22 +202,18 @@ static void each_text(weft__sealed *f, const char *path, weft__visit_text *visit
         visit(t->key + n, t->value, user);
 }
 
-static bool is_text_array(const weft__weights *w, const char *path)
+static bool find(weft__sealed *f, const char *path, weft__kind *kind)
 {
+    const weft__weights *w = &of(f)->w;
+    const weft__array *a = weft__weights_find(w, path);
     char name[WEFT__NAMED + 64];
     const weft__fact key = { name, NULL }, *type = NULL;
     name_text(path, "type", name);
-    if (w->facts)
-        type = bsearch(&key, w->fact, (size_t)w->facts, sizeof key, weft__by_text);
-    return type && !strcmp(type->value, "text");
-}
-
-static bool find(weft__sealed *f, const char *path, weft__kind *kind)
-{
-    const weft__array *a = weft__weights_find(&of(f)->w, path);
     if (a)
         *kind = a->kind;
-    if (a && is_text_array(&of(f)->w, path))
+    if (a && w->facts)
+        type = bsearch(&key, w->fact, (size_t)w->facts, sizeof key, weft__by_text);
+    if (type && !strcmp(type->value, "text"))
         kind->type = WEFT__CHARS;
     return a;
 }
