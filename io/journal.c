@@ -17,7 +17,7 @@ struct weft_journal {
 };
 
 /* ---- a line ---- */
-/* Begins a member. Returns the line to write its value to; NULL: there is none. */
+/* Begins a member. Returns the line to write its value to, or NULL if nothing can be written. */
 static FILE *member(weft_journal *j, const char *name)
 {
     if (!j)
