@@ -1,5 +1,5 @@
-/* recurrent.h - a call of the fused recurrent layer: its inputs, results and sizes, for rnn/recurrent.c, which
- * defines the operator, rnn/recurrent_run.c, which runs it, and readers of the tape.
+/* recurrent.h - a call of the fused recurrent layer: its inputs, results and sizes, for rnn/recurrent.c,
+ * which defines the operator, rnn/recurrent_run.c, which runs it, and readers of the tape.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
  * slots H columns of the buffer. core/cells.def defines the cells. */
