@@ -35,4 +35,33 @@ typedef struct {
     uint32_t below; real kept; uint64_t mask_key;
     weft_batch *pairs;                                           /* batch of the map; NULL: no map */
 } weft__attention_of;
+/* Inputs of one direction of a recurrent layer. G: gates of the cell (core/cells.def); W: width of h. x
+ * [N, F] packed, w_ih [G H, F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in
+ * packed order. Inputs from B_IH on may be NULL: no biases, no projection (then W = H), states of zeros. With
+ * a table [V, F] and packed ids [N] of its rows, x is the looked-up tensor in any layout. It is read only if
+ * its own gradient is needed. */
+enum {
+    WEFT__X,
+    WEFT__W_IH,
+    WEFT__W_HH,
+    WEFT__B_IH,
+    WEFT__B_HH,
+    WEFT__W_HR,
+    WEFT__H0,
+    WEFT__C0,
+    WEFT__IDS,
+    WEFT__TABLE,
+    WEFT__RNN_INPUTS
+};
+/* Attributes of one direction. input: index of each input in the call's x, -1 if absent. both: the attributes
+ * of the other direction follow. trace: of the layer, or NULL. run: number of this run in the trace. */
+typedef struct weft__recurrent_of {
+    weft__cell cell; bool reverse, lean, both; int layer; int8_t input[WEFT__RNN_INPUTS];
+    struct weft__trace *trace; uint64_t run;
+} weft__recurrent_of;
+/* first_states, for part k, and last_states. given: whether a first state h, and c, is given. */
+enum { WEFT__STATES = 2 };
+typedef struct weft__state_move {
+    const struct weft__state_map *e; int parts, directions, states, k; bool given[WEFT__STATES];
+} weft__state_move;
 #endif

@@ -31,20 +31,6 @@ static double of_half(uint64_t bits)
     return bits >> 15 ? -size : size;
 }
 
-static double of_float(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
-}
-
-static double of_double(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
 static uint64_t bits_at(weft__number type, const unsigned char *bytes)
 {
     size_t n = weft__number_bytes(type);
@@ -56,12 +42,11 @@ static uint64_t bits_at(weft__number type, const unsigned char *bytes)
 
 static double real_of(weft__number type, uint64_t bits)
 {
-    switch (type & ~(unsigned)WEFT__BIG) {
-    case WEFT__F16:  return of_half(bits);
-    case WEFT__BF16: return of_float((uint32_t)bits << 16);      /* the upper half of a float32 */
-    case WEFT__F32:  return of_float((uint32_t)bits);
-    default:         return of_double(bits);
-    }
+    unsigned plain = type & ~(unsigned)WEFT__BIG;
+    unsigned upper = plain == WEFT__BF16 ? 16 : 0;       /* bfloat16 is the upper half of a float32 */
+    const union { uint64_t bits; double number; } wide = { bits };
+    const union { uint32_t bits; float number; } narrow = { (uint32_t)bits << upper };
+    return plain == WEFT__F16 ? of_half(bits) : plain == WEFT__F64 ? wide.number : (double)narrow.number;
 }
 
 /* An integer as a sign and a size, so that all of int64 and uint64 fit. */

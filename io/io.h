@@ -2,23 +2,23 @@
  * memory. */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
+#include <stdlib.h>
 #include "core/os.h"
 #include "nn/nn.h"
 #include "io/api_io.h"
 #include "io/api_pictures.h"
 #include "io/api_records.h"
 
-/* file.c: keeps the text of a failure for weft_file_message. Returns the status. */
+/* ---- file.c ---- */
+/* Keeps the text of a failure for weft_file_message. Returns the status. */
 weft_status weft__file_fail(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Returns whether a path ends so, in either letter case, after at least one character. */
 bool weft__ends_in(const char *path, const char *ending);
 
-/* file_write.c */
 /* Writes n spans end to end as the file `path`, atomically: after a failure the old file is unchanged. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
-/* file.c */
 /* Reads a regular file to *bytes, to be freed, and appends a 0. head, if not NULL, gets the first bytes, at
  * most WEFT__HEAD, and a 0. If it returns an error the rest is not read, so that a large file of another kind
  * costs nothing. */
@@ -36,12 +36,17 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out);
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n);
 
-/* hdf5/path.c, a weft__head: fails if the file has no HDF5 signature at byte 0, 512, 1024 and so on. */
-weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
-
 /* crc32c.c: returns the CRC-32C (Castagnoli et al. 1993; used by iSCSI and ext4) of n bytes after bytes with
  * the checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
+
+/* Returns a list of malloc with room for element n: it grows at 0, and at powers of two from 32 on. NULL:
+ * memory is short, and the list is as before. */
+static inline void *weft__grown(void *list, int64_t n, size_t each)
+{
+    bool full = n ? n >= 32 && !(n & (n - 1)) : !list;
+    return full ? realloc(list, (size_t)(n ? 2 * n : 32) * each) : list;
+}
 
 /* Files hold numbers in little-endian order. */
 #define WEFT__LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)

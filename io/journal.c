@@ -10,107 +10,68 @@
 
 struct weft_journal {
     char *path, *line;
-    size_t size, capacity;
+    size_t size;
+    FILE *to;                                    /* writes the open line; NULL: none, or memory was short */
     int fd, members;                             /* number of members of the open line; 0: no open line */
-    bool lost;                                   /* memory was short for this line */
     bool cut;                                    /* the file ends within a line */
 };
 
 /* ---- a line ---- */
-static void append_text(weft_journal *j, const char *text, size_t n)
-{
-    if (j->size + n > j->capacity && !j->lost) {
-        size_t capacity = 2 * j->capacity + n + 256;
-        char *more = realloc(j->line, capacity);
-        j->lost = !more;
-        j->line = more ? more : j->line;
-        j->capacity = more ? capacity : j->capacity;
-    }
-    if (j->lost)
-        return;
-    memcpy(j->line + j->size, text, n);
-    j->size += n;
-}
-
-static void add_string(weft_journal *j, const char *s)
-{
-    char code[8];
-    append_text(j, "\"", 1);
-    while (s && *s) {
-        unsigned char c = (unsigned char)*s;
-        int n = weft__utf8_character(s);
-        if (n == 0)
-            append_text(j, "\xEF\xBF\xBD", 3);           /* U+FFFD replaces malformed UTF-8 */
-        else if (c == '"' || c == '\\')
-            append_text(j, code, (size_t)snprintf(code, sizeof code, "\\%c", c));
-        else if (c < 0x20)
-            append_text(j, code, (size_t)snprintf(code, sizeof code, "\\u%04x", c));
-        else
-            append_text(j, s, (size_t)n);
-        s += n ? n : 1;
-    }
-    append_text(j, "\"", 1);
-}
-
-static void begin_line(weft_journal *j)
-{
-    j->size = 0;
-    j->members = 0;
-    j->lost = false;
-    if (j->cut)
-        append_text(j, "\n", 1);
-    append_text(j, "{", 1);
-}
-
-static bool member(weft_journal *j, const char *name)
+/* Begins a member. Returns the line to write its value to, or NULL if nothing can be written. */
+static FILE *member(weft_journal *j, const char *name)
 {
     if (!j)
-        return false;
+        return NULL;
     if (!name) {
         weft__file_fail(WEFT_EARG, "%s: name is NULL; expected a name; this member was not written", j->path);
-        return false;
+        return NULL;
     }
     if (!j->members)
-        begin_line(j);
-    if (j->members++)
-        append_text(j, ", ", 2);
-    add_string(j, name);
-    append_text(j, ": ", 2);
-    return true;
+        j->to = open_memstream(&j->line, &j->size);
+    if (j->to) {
+        fputs(j->members ? ", " : j->cut ? "\n{" : "{", j->to);
+        weft__print_json(j->to, name);
+        fputs(": ", j->to);
+    }
+    j->members++;
+    return j->to;
 }
 
 void weft_journal_number(weft_journal *j, const char *name, double value)
 {
-    if (!member(j, name))
-        return;
+    FILE *to = member(j, name);
     char text[40] = "null";
     void *before = weft__plain_locale();
-    int n = isfinite(value) ? weft__shortest(text, value) : 4;
+    if (isfinite(value))
+        weft__shortest(text, value);
     weft__plain_locale_end(before);
-    append_text(j, text, (size_t)n);
+    if (to)
+        fputs(text, to);
 }
 
 void weft_journal_text(weft_journal *j, const char *name, const char *value)
 {
-    if (member(j, name))
-        add_string(j, value);
+    FILE *to = member(j, name);
+    if (to)
+        weft__print_json(to, value ? value : "");
 }
 
 void weft_journal_line_end(weft_journal *j)
 {
     if (!j || !j->members)
         return;
-    j->members = 0;
-    append_text(j, "}\n", 2);
-    if (j->lost) {
+    bool lost = !j->to || fputs("}\n", j->to) < 0 || ferror(j->to);
+    lost = (j->to && fclose(j->to)) || lost;
+    size_t n = lost ? 0 : weft__write_all(j->fd, j->line, j->size);
+    if (lost)
         weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which was not written", j->path);
-        return;
-    }
-    size_t n = weft__write_all(j->fd, j->line, j->size);
-    if (n < j->size)
+    else if (n < j->size)
         weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
-    if (n)
-        j->cut = j->line[n - 1] != '\n';
+    j->cut = n ? j->line[n - 1] != '\n' : j->cut;
+    free(j->line);
+    j->line = NULL;
+    j->to = NULL;
+    j->members = 0;
 }
 
 /* ---- the file ---- */
@@ -144,6 +105,8 @@ void weft_journal_close(weft_journal *j)
     if (!j)
         return;
     weft__close_file(j->fd);
+    if (j->to)
+        fclose(j->to);
     free(j->path);
     free(j->line);
     free(j);

@@ -8,20 +8,13 @@ static bool is_tail(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 int weft__utf8_character(const char *s)
 {
     unsigned char a = (unsigned char)s[0], b = (unsigned char)(a ? s[1] : 0);
-    if (a < 0x80)
-        return a != 0;
-    if (a >= 0xC2 && a <= 0xDF)
-        return is_tail(s[1]) ? 2 : 0;
-    if ((a & 0xF0) == 0xE0) {                    /* not overlong (E0 80..9F), not a surrogate (ED A0..BF) */
-        bool ok = is_tail(s[1]) && is_tail(s[2]) && !(a == 0xE0 && b < 0xA0) && !(a == 0xED && b > 0x9F);
-        return ok ? 3 : 0;
-    }
-    if (a >= 0xF0 && a <= 0xF4) {                /* not overlong, not above 10FFFF */
-        bool ok = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) &&
-                  !(a == 0xF4 && b > 0x8F);
-        return ok ? 4 : 0;
-    }
-    return 0;
+    int n = a < 0x80 ? a != 0 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if (!is_tail(s[i]))
+            return 0;
+    bool overlong = (a == 0xE0 && b < 0xA0) || (a == 0xF0 && b < 0x90), surrogate = a == 0xED && b > 0x9F,
+         too_large = a == 0xF4 && b > 0x8F;      /* above 10FFFF */
+    return overlong || surrogate || too_large ? 0 : n;
 }
 
 int weft__utf8_length(const char *s)
@@ -43,6 +36,23 @@ int weft__shortest(char text[40], double value)
             break;
     }
     return n;
+}
+
+void weft__print_json(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (int n; *text; text += n ? n : 1) {
+        n = weft__utf8_character(text);
+        if (*text == '"' || *text == '\\')
+            fputc('\\', to);
+        if (n == 0)
+            fputs("\xEF\xBF\xBD", to);
+        else if ((unsigned char)*text < ' ')
+            fprintf(to, "\\u%04x", (unsigned)*text);
+        else
+            fwrite(text, 1, (size_t)n, to);
+    }
+    fputc('"', to);
 }
 
 bool weft__move_origin(double *value, int64_t from, int64_t to)

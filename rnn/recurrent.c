@@ -4,7 +4,8 @@
  * On a GPU one entry may run both directions, so that one launch computes a step of both; are_one in layers.c
  * decides this. Its results are those of the first direction, then those of the second. The forward and fused
  * backward functions are in recurrent_run.c. */
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
+#include "rnn/rnn.h"
 
 /* Returns whether x is NULL or has the shape [rows, columns], or [rows] if columns is 0. */
 static bool is(const weft_tensor *x, int64_t rows, int64_t columns)

@@ -9,7 +9,8 @@
  * steps at a time, in a buffer that stays in the cache. Backward runs each segment forward again from its h
  * and c, by the same kernel, with the same bits. */
 #include "autograd/packed_weights.h"
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
+#include "rnn/rnn.h"
 
 static weft__recurrence recurrence(const weft_call *c, const extents *e)
 {

@@ -2,29 +2,12 @@
  * public operators. layers.c stacks layers and directions. */
 #ifndef WEFT_RNN_H
 #define WEFT_RNN_H
+#include "autograd/attributes.h"
 #include "nn/nn.h"
 #include "rnn/api_cell.h"
 #include "rnn/api_linear_rnn.h"
 #include "rnn/api_trace.h"
 
-/* Inputs of one direction. G: gates of the cell (core/cells.def); W: width of h. x [N, F] packed, w_ih [G H,
- * F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. Inputs from
- * B_IH on may be NULL: no biases, no projection (then W = H), states of zeros. With a table [V, F] and packed
- * ids [N] of its rows, x is the looked-up tensor in any layout. It is read only if its own gradient is
- * needed. */
-enum {
-    WEFT__X,
-    WEFT__W_IH,
-    WEFT__W_HH,
-    WEFT__B_IH,
-    WEFT__B_HH,
-    WEFT__W_HR,
-    WEFT__H0,
-    WEFT__C0,
-    WEFT__IDS,
-    WEFT__TABLE,
-    WEFT__RNN_INPUTS
-};
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* number of weights from W_IH on */
 
 /* own_cell.c: A cell of the program, its parameters of this layer and direction, its dropout's name. */
@@ -86,6 +69,9 @@ weft_state weft__recurrent(const weft__direction *);
 /* Runs two directions over the same x as one entry of the tape. Neither may be lean, traced or projected. */
 void weft__recurrent_both(const weft__direction *, weft_state *);
 weft_state weft__recurrent_composed(const weft__direction *);
+/* recurrent_run.c: Run a call of the operator, forward, and backward with the saved gates. */
+void weft__recurrent_run(weft_call *);
+void weft__recurrent_back(const weft_call *);
 
 /* trace.c: traces_can checks that a layer may be traced in this mode, or fails the context. trace_begin is
  * called after the run. trace_back is called in backward before the gates are overwritten. r: the recurrence
@@ -129,13 +115,6 @@ typedef struct weft__state_map {
     /* Row of each sequence's last token, forward and in reverse; -1 for an empty sequence. */
     weft__ints last[2];
 } weft__state_map;
-
-/* Attributes of first_states, for part k, and of last_states. given: whether a first state h, and c, is
- * given. */
-enum { WEFT__STATES = 2 };
-typedef struct weft__state_move {
-    const weft__state_map *e; int parts, directions, states, k; bool given[WEFT__STATES];
-} weft__state_move;
 
 /* Returns NULL and fails the context if memory runs out. */
 const weft__state_map *weft__state_map_of(const weft__form *x, int stacked);

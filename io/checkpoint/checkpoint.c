@@ -22,14 +22,10 @@ const weft__parameter *weft__next_stored(const weft_module *m, const weft__param
 }
 
 const weft__parameter *weft__numbers_of(const weft__parameter *p) { return p->tied ? p->tied : p; }
-const char *weft__path_in(const weft_module *m, const weft__parameter *p)
-{
-    return p->path + strlen(m->path) + 1;
-}
 
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED])
 {
-    snprintf(path, WEFT__NAMED, "%s/%s", p->buffer ? "buffers" : "parameters", weft__path_in(m, p));
+    snprintf(path, WEFT__NAMED, "%s/%s", p->buffer ? "buffers" : "parameters", weft__path_below(p, m));
     return path;
 }
 
@@ -61,7 +57,7 @@ char *weft__order_of(const weft_module *m)
 {
     size_t n = 0, bytes = 1, length = 0;
     for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); n++)
-        bytes += strlen(weft__path_in(m, p)) + 1;
+        bytes += strlen(weft__path_below(p, m)) + 1;
     const weft__parameter **all = malloc((n + 1) * sizeof *all);
     char *text = all ? malloc(bytes) : NULL;
     if (text) {
@@ -72,7 +68,7 @@ char *weft__order_of(const weft_module *m)
         qsort(all, n, sizeof *all, by_place);
         *text = 0;
         for (size_t i = 0; i < n; i++)
-            length += (size_t)snprintf(text + length, bytes - length, "%s\n", weft__path_in(m, all[i]));
+            length += (size_t)snprintf(text + length, bytes - length, "%s\n", weft__path_below(all[i], m));
     }
     free(all);
     return text;

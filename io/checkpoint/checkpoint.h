@@ -12,30 +12,30 @@ enum { WEFT__NAMED = 320, WEFT__NOTES = 512 };
  * Its seal is a checksum of all its bytes. After the first failure, which is kept, functions do nothing. */
 typedef struct weft__sealed weft__sealed;
 typedef bool weft__visit_name(const char *name, bool is_group, void *user);       /* false: stop */
+typedef void weft__visit_text(const char *key, const char *text, void *user);
 typedef struct weft__sealed_format {
     weft__head *check_head;
-    weft_status (*check)(const char *path, const weft__image *);         /* checks the seal */
+    bool (*is_whole)(const weft__image *);       /* whether the seal fits the bytes; the head is checked */
     /* begin: a new file; optimiser: it will have one. open: reads an image, which must stay valid until
-     * `end`; owns: `end` frees its bytes. NULL: memory is short, with a message. */
+     * `end`. NULL: memory is short, with a message. */
     weft__sealed *(*begin)(const char *path, bool optimiser);
-    weft__sealed *(*open)(const char *path, const weft__image *, bool owns);
+    weft__sealed *(*open)(const char *path, const weft__image *);
     /* save and end free the checkpoint, and return its first failure. */
     weft_status (*save)(weft__sealed *);
     weft_status (*end)(weft__sealed *);
     weft_status (*status)(const weft__sealed *);         /* the first failure of the format itself */
     void (*write)(weft__sealed *, const char *path, const weft__kind *, const void *values);
     void (*describe)(weft__sealed *, const char *path, const char *key, const char *text);
-    bool (*exists)(weft__sealed *, const char *path);
     bool (*find)(weft__sealed *, const char *path, weft__kind *);
     void (*read)(weft__sealed *, const char *path, const weft__kind *, void *values);
-    bool (*text)(weft__sealed *, const char *path, const char *key, char *text, size_t size);
-    void (*notes)(weft__sealed *, const char *path, char *text, size_t size);
+    void (*each_text)(weft__sealed *, const char *path, weft__visit_text *, void *user);  /* by key */
     void (*each)(weft__sealed *, const char *group, weft__visit_name *, void *user);
 } weft__sealed_format;
 struct weft__sealed {
     const weft__sealed_format *format;
     const char *path;                            /* for messages; stays valid */
     weft_status status;
+    unsigned char *own;                          /* bytes that weft__sealed_end frees; or NULL */
 };
 extern const weft__sealed_format weft__sealed_hdf5, weft__sealed_safetensors;
 
@@ -46,17 +46,14 @@ weft_status weft__sealed_new(const char *path, bool optimiser, weft__sealed **);
 weft_status weft__sealed_save(weft__sealed *);
 /* Begins to read. image: the bytes of weft__read_checkpoint, which must stay valid; NULL: reads the file. */
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed **);
-/* Begins to read an image whose seal was checked, of any version. owns: weft__sealed_end frees its bytes.
- * NULL: memory is short, with a message. */
-weft__sealed *weft__sealed_look(const char *path, const weft__image *image, bool owns);
+/* Begins to read an image whose seal was checked, of any version. NULL: memory is short, with a message. */
+weft__sealed *weft__sealed_look(const char *path, const weft__image *image);
 weft_status weft__sealed_end(weft__sealed *);
 void weft__sealed_fail(weft__sealed *, weft_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Writes an array, or a text (WEFT__CHARS, which counts its final 0). */
 void weft__sealed_write(weft__sealed *, const char *path, const weft__kind *, const void *values);
 void weft__sealed_describe(weft__sealed *, const char *path, const char *key, const char *text);
-/* Returns whether there is an array of this path, or one below it. */
-bool weft__sealed_exists(weft__sealed *, const char *path);
 /* Finds the kind of an array. Returns false if it does not exist, which is not an error. */
 bool weft__sealed_find(weft__sealed *, const char *path, weft__kind *);
 /* Reads an array of this kind. */
@@ -106,22 +103,6 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
  * may be NULL if no value is on a device. */
 weft_status weft__stage_end(weft__stage *s, const weft_module *m);
 
-/* ---- paths.c ---- */
-/* One parameter of the table, and the numbers that were read for it. */
-typedef struct weft__known {
-    const weft__parameter *p;
-    const weft__held *held;
-    bool found;                                  /* the file has it under one of its names */
-} weft__known;
-typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
-/* Makes a table of all parameters and buffers of m's root; weft__paths_end frees it. If memory is short
- * returns false, and the stage fails. */
-bool weft__paths_make(weft__paths *table, const weft_module *m, weft__stage *s);
-void weft__paths_end(weft__paths *table);
-weft__known         *weft__paths_of(const weft__paths *table, const weft__parameter *p);
-/* Returns the parameter with this name below m, "encoder.weight"; NULL: none. */
-const weft__parameter *weft__paths_find(const weft__paths *table, const weft_module *m, const char *name);
-
 /* ---- checkpoint.c ---- */
 /* Returns whether a file of m has p under this name. */
 bool weft__is_stored(const weft_module *m, const weft__parameter *p);
@@ -131,7 +112,6 @@ bool weft__is_stored(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__next_stored(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
-const char *weft__path_in(const weft_module *m, const weft__parameter *p);       /* "encoder.weight" */
 /* Writes the path "parameters/encoder.weight", or one below buffers/, and returns it. */
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
 /* Writes the notes of the module, "cell lstm, gates i f g o", and returns them; "" without notes. */

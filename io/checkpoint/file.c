@@ -36,7 +36,13 @@ static bool keep(weft__sealed *f, bool result)
 }
 
 weft_status weft__sealed_save(weft__sealed *f) { return f->format->save(f); }
-weft_status weft__sealed_end(weft__sealed *f)  { return f->format->end(f); }
+weft_status weft__sealed_end(weft__sealed *f)
+{
+    unsigned char *image = f->own;
+    weft_status status = f->format->end(f);
+    free(image);
+    return status;
+}
 
 void weft__sealed_write(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
@@ -50,11 +56,6 @@ void weft__sealed_describe(weft__sealed *f, const char *path, const char *key, c
     if (!f->status)
         f->format->describe(f, path, key, text);
     keep(f, true);
-}
-
-bool weft__sealed_exists(weft__sealed *f, const char *path)
-{
-    return keep(f, !f->status && f->format->exists(f, path));
 }
 
 bool weft__sealed_find(weft__sealed *f, const char *path, weft__kind *kind)
@@ -72,18 +73,44 @@ void weft__sealed_read(weft__sealed *f, const char *path, const weft__kind *kind
         weft__sealed_fail(f, WEFT_EFORMAT, "%s is a text without a final 0", path);
 }
 
+/* Texts that are read: the one of a key, or without a key all of them. */
+typedef struct { const char *key; char *text; size_t size, length; bool found; } reading;
+
+static void take_text(const char *key, const char *text, void *user)
+{
+    reading *r = user;
+    bool is_first = !r->found;
+    if (r->length >= r->size || (r->key && strcmp(key, r->key)))
+        return;
+    r->found = true;
+    r->length += r->key ? (size_t)snprintf(r->text, r->size, "%s", text) :
+                          (size_t)snprintf(r->text + r->length, r->size - r->length, "%s%s %s",
+                                           is_first ? "" : ", ", key, text);
+}
+
+static bool read_texts(weft__sealed *f, const char *path, reading *r)
+{
+    *r->text = 0;
+    if (!f->status)
+        f->format->each_text(f, path, take_text, r);
+    return keep(f, r->found) && !f->status;
+}
+
 bool weft__sealed_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
 {
-    *text = 0;
-    return keep(f, !f->status && f->format->text(f, path, key, text, size));
+    reading r = { .key = key, .text = text, .size = size };
+    bool found = read_texts(f, path, &r);
+    if (r.length >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s: its %s is not a short text", path, key);
+    return found && !f->status;
 }
 
 void weft__sealed_notes(weft__sealed *f, const char *path, char *text, size_t size)
 {
-    *text = 0;
-    if (!f->status)
-        f->format->notes(f, path, text, size);
-    keep(f, true);
+    reading r = { .text = text, .size = size };
+    read_texts(f, path, &r);
+    if (r.length >= size)
+        weft__sealed_fail(f, WEFT_EFORMAT, "%s has too many texts", path);
 }
 
 void weft__sealed_each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
@@ -120,7 +147,14 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
 
 weft_status weft__check_seal(const char *path, const weft__image *image)
 {
-    return format_of(image->bytes, image->size)->check(path, image);
+    unsigned char head[WEFT__HEAD + 1] = "";
+    size_t n = image->size < WEFT__HEAD ? image->size : WEFT__HEAD;
+    memcpy(head, image->bytes, n);
+    weft_status status = check_head(path, head, n, image->size);
+    if (status || format_of(image->bytes, image->size)->is_whole(image))
+        return status;
+    return weft__file_fail(WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; "
+                                         "load an earlier checkpoint", path);
 }
 
 weft_status weft__read_checkpoint(const char *path, weft__image *out)
@@ -144,9 +178,9 @@ static void expect_text(weft__sealed *f, const char *key, const char *value)
                                            "saved it", key, text, value);
 }
 
-weft__sealed *weft__sealed_look(const char *path, const weft__image *image, bool owns)
+weft__sealed *weft__sealed_look(const char *path, const weft__image *image)
 {
-    return format_of(image->bytes, image->size)->open(path, image, owns);
+    return format_of(image->bytes, image->size)->open(path, image);
 }
 
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed **f)
@@ -156,12 +190,12 @@ weft_status weft__sealed_open(const char *path, const weft__image *image, weft__
     weft_status status = image ? WEFT_OK : weft__read_checkpoint(path, &own);
     if (status)
         return status;
-    const weft__image *it = image ? image : &own;
-    *f = weft__sealed_look(path, it, !image);
+    *f = weft__sealed_look(path, image ? image : &own);
     if (!*f) {
         free(own.bytes);
         return WEFT_ENOMEM;
     }
+    (*f)->own = own.bytes;
     expect_text(*f, "format", FORMAT);
     expect_text(*f, "format_version", WEFT__VERSION);
     expect_text(*f, "real", REAL);

@@ -20,11 +20,6 @@ static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
              size, (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
 }
 
-static bool is_sealed(const unsigned char *bytes, size_t n)
-{
-    return n >= strlen(WEFT__MAGIC) && !memcmp(bytes, WEFT__MAGIC, strlen(WEFT__MAGIC));
-}
-
 static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char now[] = WEFT__MAGIC WEFT__VERSION "\nbytes ";
@@ -39,7 +34,7 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s: %zu bytes; expected a checkpoint, which has %d or more",
                                path, size, WEFT__SEAL);
-    if (!is_sealed(head, n))
+    if (memcmp(head, WEFT__MAGIC, strlen(WEFT__MAGIC)))
         return weft__file_fail(WEFT_EFORMAT, "%s: not a checkpoint, or its first bytes are damaged; expected "
                                              "a file of weft_save", path);
     size_t length = strcspn(version, "\n");
@@ -56,20 +51,11 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     return WEFT_OK;
 }
 
-static weft_status check(const char *path, const weft__image *image)
+static bool is_whole(const weft__image *image)
 {
-    char head[WEFT__SEAL + 1] = "";
-    size_t n = image->size < WEFT__SEAL ? image->size : WEFT__SEAL;
-    memcpy(head, image->bytes, n);
-    weft_status status = check_head(path, (const unsigned char *)head, n, image->size);
-    if (status)
-        return status;
+    char head[WEFT__SEAL];
     seal(head, image->bytes + WEFT__SEAL, image->size - WEFT__SEAL);
-    if (!memcmp(head, image->bytes, WEFT__SEAL))
-        return WEFT_OK;
-    return weft__file_fail(
-        WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; load an earlier "
-                      "checkpoint", path);
+    return !memcmp(head, image->bytes, WEFT__SEAL);
 }
 
 weft_status weft__seal_hdf5(weft__h5 *h, const char *path)
@@ -92,7 +78,7 @@ static weft__sealed *make(const char *path, weft__h5 *h)
 {
     checkpoint *k = h ? calloc(1, sizeof *k) : NULL;
     if (k)
-        *k = (checkpoint){ { &weft__sealed_hdf5, path, WEFT_OK }, h };
+        *k = (checkpoint){ { .format = &weft__sealed_hdf5, .path = path }, h };
     else if (h) {
         weft__h5_end(h);
         weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -110,12 +96,9 @@ static weft__sealed *begin(const char *path, bool optimiser)
     return make(path, h);
 }
 
-static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
+static weft__sealed *open_image(const char *path, const weft__image *image)
 {
-    weft__sealed *f = make(path, weft__h5_open(path, image->bytes, image->size, true));
-    if (f && owns)
-        weft__h5_take_image(of(f));
-    return f;
+    return make(path, weft__h5_open(path, image->bytes, image->size, true));
 }
 
 static weft_status end(weft__sealed *f)
@@ -137,7 +120,6 @@ static weft_status save(weft__sealed *f)
 
 /* ---- arrays and texts ---- */
 static weft_status status(const weft__sealed *f) { return weft__h5_status(of(f)); }
-static bool exists(weft__sealed *f, const char *path) { return weft__h5_exists(of(f), path); }
 
 static void put(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
@@ -159,14 +141,9 @@ static void get(weft__sealed *f, const char *path, const weft__kind *kind, void 
     weft__h5_read(of(f), path, kind, kind->type, values);
 }
 
-static bool get_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
+static void each_text(weft__sealed *f, const char *path, weft__visit_text *visit, void *user)
 {
-    return weft__h5_text(of(f), path, key, text, size);
-}
-
-static void get_notes(weft__sealed *f, const char *path, char *text, size_t size)
-{
-    weft__h5_notes(of(f), path, text, size);
+    weft__h5_each_text(of(f), path, visit, user);
 }
 
 static void each(weft__sealed *f, const char *group, weft__visit_name *visit, void *user)
@@ -175,6 +152,5 @@ static void each(weft__sealed *f, const char *group, weft__visit_name *visit, vo
 }
 
 const weft__sealed_format weft__sealed_hdf5 = {
-    check_head, check, begin, open_image, save, end, status, put, describe, exists, find, get, get_text,
-    get_notes, each
+    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, each_text, each
 };

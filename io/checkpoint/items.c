@@ -1,6 +1,5 @@
 /* items.c - the program's items in a checkpoint: arrays of numbers, texts and bytes by name. They can be read
  * before the model is built. */
-#include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 

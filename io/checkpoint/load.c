@@ -4,7 +4,6 @@
  * and items unchanged. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- values that wait until everything has been read and checked ---- */
@@ -104,7 +103,6 @@ typedef struct {
     weft__stage stage;
     weft_module *m;
     weft_load_report *report;
-    weft__paths table;                           /* while the module's names are compared */
     const char *group;
 } loading;
 
@@ -142,7 +140,7 @@ static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
     char path[WEFT__NAMED];
-    const weft__parameter *p = is_group ? NULL : weft__paths_find(&l->table, l->m, name);
+    const weft__parameter *p = is_group ? NULL : weft__parameter_named(l->m, name);
     bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
@@ -162,11 +160,8 @@ static void hold_module(loading *l)
         hold_array(&l->stage, path, &expected, x->data, true);
         weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", path);
     }
-    if (!weft__paths_make(&l->table, l->m, &l->stage))
-        return;
     weft__sealed_each(l->stage.file, l->group = "parameters", is_known, l);
     weft__sealed_each(l->stage.file, l->group = "buffers", is_known, l);
-    weft__paths_end(&l->table);
 }
 
 /* ---- the optimiser ---- */
@@ -244,11 +239,12 @@ static void hold_optimiser(loading *l, weft_optim *o)
 {
     char path[WEFT__NAMED];
     weft__saved all[32];
+    weft__kind found;
     known_state known = { l->stage.file, all, weft__optim_entries(o, all, 32) };
     if (known.n == 0)
         weft__sealed_fail(l->stage.file, WEFT_EARG, "optimiser: its creation failed; expected a valid "
                                                             "one, or NULL to load none");
-    else if (!weft__sealed_exists(l->stage.file, "optimizer"))
+    else if (!weft__sealed_find(l->stage.file, "optimizer/rule", &found))
         weft__sealed_fail(l->stage.file, WEFT_EFORMAT, "no optimiser in the file; expected one; pass NULL to "
                                                        "load none");
     for (int i = 0; i < known.n; i++) {
@@ -314,6 +310,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
 static void hold_streams(weft__stage *s, weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } };
+    weft__kind found;
     uint64_t seed = 0, draw = 0;
     char path[WEFT__NAMED];
     weft__sealed_read(s->file, "streams/seed", &one, &seed);
@@ -326,7 +323,7 @@ static void hold_streams(weft__stage *s, weft *w)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !s->file->status; i++) {
         snprintf(path, sizeof path, "streams/%d", i);
-        if (!weft__sealed_exists(s->file, path))
+        if (!weft__sealed_find(s->file, path, &found))
             break;
         hold_stream(s, w, path);
     }

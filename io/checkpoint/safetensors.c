@@ -16,7 +16,6 @@ enum { FIRST = 8, DIGITS = FIRST + sizeof HEAD - 1, AFTER = DIGITS + 8 };
 typedef struct {
     weft__sealed sealed;
     weft__weights w;
-    bool owns;                                   /* the image of w */
     weft__output *list;
     int64_t n;
     FILE *to;                                    /* metadata, in JSON without its braces */
@@ -50,20 +49,13 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
                            "not a checkpoint, or its first bytes are damaged", format ? format : "");
 }
 
-static weft_status check(const char *path, const weft__image *image)
+static bool is_whole(const weft__image *image)
 {
     char digits[9];
-    weft_status s = check_head(path, image->bytes, image->size < WEFT__HEAD ? image->size : WEFT__HEAD,
-                               image->size);
-    if (s)
-        return s;
     uint32_t crc = weft__crc32c(0, image->bytes, DIGITS);
     crc = weft__crc32c(weft__crc32c(crc, "00000000", 8), image->bytes + AFTER, image->size - AFTER);
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
-    if (!memcmp(digits, image->bytes + DIGITS, 8))
-        return WEFT_OK;
-    return weft__file_fail(WEFT_EFORMAT, "%s: damaged, or changed by another program: its checksum is wrong; "
-                                         "load an earlier checkpoint", path);
+    return !memcmp(digits, image->bytes + DIGITS, 8);
 }
 
 /* ---- begin and end ---- */
@@ -79,9 +71,7 @@ static weft_status end(weft__sealed *f)
     if (k->to)
         fclose(k->to);
     free(k->metadata);
-    weft__weights_free(&k->w);
-    if (k->owns)
-        free(k->w.image);
+    weft__pieces_end(&k->w.memory);
     free(k);
     return s;
 }
@@ -90,7 +80,7 @@ static checkpoint *make(const char *path)
 {
     checkpoint *k = calloc(1, sizeof *k);
     if (k)
-        *k = (checkpoint){ .sealed = { &weft__sealed_safetensors, path, WEFT_OK },
+        *k = (checkpoint){ .sealed = { .format = &weft__sealed_safetensors, .path = path },
                            .w = { .path = path, .format = "checkpoint" } };
     else
         weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -113,12 +103,11 @@ static weft__sealed *begin(const char *path, bool optimiser)
     return &k->sealed;
 }
 
-static weft__sealed *open_image(const char *path, const weft__image *image, bool owns)
+static weft__sealed *open_image(const char *path, const weft__image *image)
 {
     checkpoint *k = make(path);
     if (!k)
         return NULL;
-    k->owns = owns;
     k->w.image = image->bytes;
     k->w.size = image->size;
     weft__read_safetensors(&k->w);
@@ -170,14 +159,11 @@ static void describe(weft__sealed *f, const char *path, const char *key, const c
 
 static void put(weft__sealed *f, const char *path, const weft__kind *kind, const void *values)
 {
-    enum { ROOM = 32 };
     checkpoint *k = of(f);
     size_t bytes = weft__kind_bytes(kind);
     if (!is_text(f, path, true))
         return;
-    weft__output *larger = k->list;
-    if (!(k->n % ROOM))
-        larger = realloc(k->list, (size_t)(k->n + ROOM) * sizeof *larger);
+    weft__output *larger = weft__grown(k->list, k->n, sizeof *larger);
     char *name = strdup(path);
     void *copy = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
     k->list = larger ? larger : k->list;
@@ -198,58 +184,36 @@ static void put(weft__sealed *f, const char *path, const weft__kind *kind, const
 }
 
 /* ---- reading ---- */
-/* Returns the first text whose key is "PATH#KEY" or greater; the end: none. */
-static const weft__fact *first_text(weft__sealed *f, const char *path, const char *key)
+static void each_text(weft__sealed *f, const char *path, weft__visit_text *visit, void *user)
 {
     const weft__weights *w = &of(f)->w;
     char name[WEFT__NAMED + 64];
+    name_text(path, "", name);                   /* "PATH#", or "" */
+    size_t n = strlen(name);
     int64_t low = 0, high = w->facts;
-    name_text(path, key, name);
-    while (low < high) {
+    while (low < high) {                         /* the first fact of this path */
         int64_t middle = (low + high) / 2;
         if (strcmp(w->fact[middle].key, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return w->fact + low;
-}
-
-static const char *find_text(weft__sealed *f, const char *path, const char *key)
-{
-    const weft__fact *found = first_text(f, path, key), *end = of(f)->w.fact + of(f)->w.facts;
-    char name[WEFT__NAMED + 64];
-    name_text(path, key, name);
-    return found < end && !strcmp(found->key, name) ? found->value : NULL;
-}
-
-static bool get_text(weft__sealed *f, const char *path, const char *key, char *text, size_t size)
-{
-    const char *found = find_text(f, path, key);
-    if (found && (size_t)snprintf(text, size, "%s", found) >= size)
-        weft__sealed_fail(f, WEFT_EFORMAT, "%s: its %s is not a short text", path, key);
-    return found && !f->status;
-}
-
-static void get_notes(weft__sealed *f, const char *path, char *text, size_t size)
-{
-    const weft__fact *end = of(f)->w.fact + of(f)->w.facts;
-    size_t n = strlen(path), length = 0;
-    for (const weft__fact *t = first_text(f, path, ""); t < end && !strncmp(t->key, path, n) &&
-         t->key[n] == '#' && length < size; t++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s %s", length ? ", " : "",
-                                   t->key + n + 1, t->value);
-    if (length >= size)
-        weft__sealed_fail(f, WEFT_EFORMAT, "%s has too many texts", path);
+    for (const weft__fact *t = w->fact + low; t < w->fact + w->facts && !strncmp(t->key, name, n); t++)
+        visit(t->key + n, t->value, user);
 }
 
 static bool find(weft__sealed *f, const char *path, weft__kind *kind)
 {
-    const weft__array *a = weft__weights_find(&of(f)->w, path);
-    const char *type = a ? find_text(f, path, "type") : NULL;
+    const weft__weights *w = &of(f)->w;
+    const weft__array *a = weft__weights_find(w, path);
+    char name[WEFT__NAMED + 64];
+    const weft__fact key = { name, NULL }, *type = NULL;
+    name_text(path, "type", name);
     if (a)
         *kind = a->kind;
-    if (type && !strcmp(type, "text"))
+    if (a && w->facts)
+        type = bsearch(&key, w->fact, (size_t)w->facts, sizeof key, weft__by_text);
+    if (type && !strcmp(type->value, "text"))
         kind->type = WEFT__CHARS;
     return a;
 }
@@ -278,23 +242,6 @@ static void each(weft__sealed *f, const char *group, weft__visit_name *visit, vo
             return;
 }
 
-static bool note_group(const char *name, bool is_group, void *found)
-{
-    (void)name;
-    (void)is_group;
-    *(bool *)found = true;
-    return false;
-}
-
-static bool exists(weft__sealed *f, const char *path)
-{
-    bool found = weft__weights_find(&of(f)->w, path);
-    if (!found)
-        each(f, path, note_group, &found);
-    return found;
-}
-
 const weft__sealed_format weft__sealed_safetensors = {
-    check_head, check, begin, open_image, save, end, status, put, describe, exists, find, get, get_text,
-    get_notes, each
+    check_head, is_whole, begin, open_image, save, end, status, put, describe, find, get, each_text, each
 };

@@ -15,13 +15,12 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n, capacity;
+    field *fields; int n;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
     int *where;                                  /* [1 + columns] positions in a record, the id's first */
-    char delimiter;
-    bool empty_is_nan;
+    weft_csv_opts o;                             /* the delimiter is set */
     weft_status status;
 } csv;
 
@@ -43,22 +42,17 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    if (c->n == c->capacity) {
-        int capacity = c->capacity ? 2 * c->capacity : 16;
-        field *more =
-            c->capacity > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)capacity * sizeof *more);
-        if (!more)
-            return no_memory(c);
-        c->fields = more;
-        c->capacity = capacity;
-    }
+    field *more = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *more);
+    if (!more)
+        return no_memory(c);
+    c->fields = more;
     c->fields[c->n++] = (field){ text, end - text };
     return true;
 }
 
 static bool is_end(const csv *c)                 /* end of a field */
 {
-    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' ||
+    return c->at == c->end || *c->at == c->o.delimiter || *c->at == '\n' ||
            (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
 }
 
@@ -92,7 +86,7 @@ static bool next_field(csv *c, bool *more)
             c->at++;
         stop = c->at;
     }
-    *more = c->at < c->end && *c->at == c->delimiter;
+    *more = c->at < c->end && *c->at == c->o.delimiter;
     if (c->at < c->end && !*more) {
         c->at += *c->at == '\r';
         c->next_line++;
@@ -228,7 +222,7 @@ static bool read_number(csv *c, int64_t column, double *out)
     const field *f = &c->fields[c->where[column + 1]];
     const char *name = c->names[column];
     char *end;
-    if (f->size == 0 && c->empty_is_nan) {
+    if (f->size == 0 && c->o.empty_is_nan) {
         *out = (double)NAN;
         return take_origin(c, column, f->text, out);
     }
@@ -321,18 +315,9 @@ weft_status weft__read_table(weft__table *t, const char *path, const char *id, c
     if (status != WEFT_OK)
         return status;
     t->text = (char *)text;
-    const weft_csv_opts o = opts ? *opts : (weft_csv_opts){ 0 };
-    csv c = { .path = path,
-              .at = t->text,
-              .end = t->text + size,
-              .line = 1,
-              .next_line = 1,
-              .t = t,
-              .id = id,
-              .names = names,
-              .reals = reals,
-              .delimiter = o.delimiter ? o.delimiter : ',',
-              .empty_is_nan = o.empty_is_nan };
+    csv c = { .path = path, .at = t->text, .end = t->text + size, .line = 1, .next_line = 1, .t = t, .id = id,
+              .names = names, .reals = reals, .o = opts ? *opts : (weft_csv_opts){ 0 } };
+    c.o.delimiter = c.o.delimiter ? c.o.delimiter : ',';
     void *before = weft__plain_locale();
     if (is_text(&c, t->text, size))
         read_rows(&c);

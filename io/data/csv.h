@@ -12,11 +12,11 @@ typedef struct weft__stretch {
 } weft__stretch;
 
 typedef struct weft__table {
-    int64_t columns, rows, room;
+    int64_t columns, rows;
     double **column;                             /* [columns], each [rows] */
     int64_t *origin;  /* [columns] the number that was subtracted from the column */
     weft__stretch *run;  /* [n] sorted by group; without ids all rows are one stretch */
-    int64_t n, run_room;
+    int64_t n;
     char *text;                                  /* ids point into it */
 } weft__table;
 

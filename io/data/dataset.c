@@ -37,10 +37,7 @@ void weft_dataset_free(weft_dataset *data)
 }
 
 /* ---- text ---- */
-static void add_token(weft_dataset *d, int64_t *tokens, unsigned char token) { d->ints[(*tokens)++] = token; }
-
-/* Adds a line. ended: it ended with \
- * , which is not in its bytes. Returns false if it has 2^31 tokens or more. */
+/* Adds a line. ended: a line end follows its bytes. Returns false if it has 2^31 tokens or more. */
 static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, const unsigned char *line,
                      const unsigned char *end, bool ended)
 {
@@ -49,9 +46,9 @@ static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, 
     if (end > line && end[-1] == '\r' && (ended || !keeps))
         end--;
     for (; line < end; line++)
-        add_token(d, tokens, *line);
+        d->ints[(*tokens)++] = *line;
     if (ended && keeps)
-        add_token(d, tokens, '\n');
+        d->ints[(*tokens)++] = '\n';
     int64_t n = *tokens - before + (o->one_sequence ? d->len[0] : 0);
     if (n > INT32_MAX)
         return false;

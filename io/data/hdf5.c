@@ -1,7 +1,6 @@
 /* hdf5.c - ragged data in HDF5: in a group, the data sets "rows" [N, columns], or "tokens" [N] for ints, and
  * "lengths" [n]. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/data/hdf5.h"
 
 /* ---- reading ---- */
@@ -83,7 +82,7 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
     weft__kind kind;
     weft__h5 *h;
     weft_dataset d = { 0 };
-    weft_status status = weft__h5_open_file(path, weft__h5_signature, &h);
+    weft_status status = weft__h5_open_file(path, &h);
     if (status != WEFT_OK)
         return status;
     if (weft__find_dataset(h, group, &d, place, &kind))

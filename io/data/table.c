@@ -6,16 +6,12 @@
 
 bool weft__table_reserve(weft__table *t)
 {
-    int64_t room = t->room ? 2 * t->room : 256;
-    if (t->rows < t->room)
-        return true;
     for (int64_t c = 0; c < t->columns; c++) {
-        double *more = realloc(t->column[c], (size_t)room * sizeof *more);
+        double *more = weft__grown(t->column[c], t->rows, sizeof *more);
         if (!more)
             return false;
         t->column[c] = more;
     }
-    t->room = room;
     return true;
 }
 
@@ -26,14 +22,10 @@ bool weft__table_add_id(weft__table *t, const char *id)
         last->rows++;
         return true;
     }
-    if (t->n == t->run_room) {
-        int64_t room = t->run_room ? 2 * t->run_room : 64;
-        weft__stretch *more = realloc(t->run, (size_t)room * sizeof *more);
-        if (!more)
-            return false;
-        t->run = more;
-        t->run_room = room;
-    }
+    weft__stretch *more = weft__grown(t->run, t->n, sizeof *more);
+    if (!more)
+        return false;
+    t->run = more;
     t->run[t->n] = (weft__stretch){ id, t->rows, 1, t->n };
     t->n++;
     return true;

@@ -7,7 +7,6 @@
  * Each block of the later indexes has a checksum, which is verified, and must be inside the file. An array
  * has one element for each chunk of the largest shape, row by row, the unlimited axis first. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/hdf5/session.h"
 
 enum { PREFIX = 14 };                            /* signature, version, client, address of the header */
@@ -21,8 +20,6 @@ typedef struct {
     uint64_t n, records;                         /* length of the list; records of a tree so far */
     size_t width;                                /* bytes of an element in the file */
 } index_of;
-
-static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
 
 const char *weft__h5_no_index_memory(weft__h5 *h)
 {
@@ -212,7 +209,7 @@ static const char *extensible_array(index_of *x)
 }
 
 /* ---- trees ---- */
-typedef struct { uint64_t node, record, most, total; size_t count, totals; } tree_level;
+typedef struct { uint64_t record, most, total; size_t count, totals; } tree_level;
 enum { DEPTH = 8, NODE = 10 };                   /* bytes of a node: signature, version, type, checksum */
 
 static const char *record(index_of *x, size_t offset)

@@ -22,9 +22,6 @@ typedef struct {
     z_stream z;                                  /* used if chunks are compressed */
 } reading;
 
-static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
-static int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
-
 /* ---- the header ---- */
 static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
 {

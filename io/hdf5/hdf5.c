@@ -1,7 +1,6 @@
 /* hdf5.c - sessions on HDF5 files in memory, their errors, and writing; see hdf5.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
 #include "io/hdf5/session.h"
 
 /* ---- errors ---- */
@@ -154,16 +153,34 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
-void weft__h5_take_image(weft__h5 *h) { h->owns = true; }
+/* Fails if the file has no HDF5 signature at byte 0, 512, 1024 and so on. */
+static weft_status check_signature(const char *path, const unsigned char *bytes, size_t head, size_t size)
+{
+    static const char sign[] = "\211HDF\r\n\032\n";
+    enum { N = sizeof sign - 1 };
+    char signature[N];
+    int file = -1;
+    bool found = head >= N && !memcmp(bytes, sign, N);
+    weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
+    for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
+        found = weft__read_at(file, signature, N, (int64_t)base) == N && !memcmp(signature, sign, N);
+    if (file >= 0)
+        weft__close_file(file);
+    if (s || found)
+        return s;
+    return weft__file_fail(WEFT_EFORMAT, "%s: not an HDF5 file; expected its signature at byte 0, 512, 1024, "
+                                         "2048 ..",
+                           path);
+}
 
-weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
+weft_status weft__h5_open_file(const char *path, weft__h5 **h)
 {
     unsigned char *image;
     size_t size;
-    weft_status s = weft__read_file(path, head, &image, &size);
+    weft_status s = weft__read_file(path, check_signature, &image, &size);
     *h = s ? NULL : weft__h5_open(path, image, size, false);
     if (*h)
-        weft__h5_take_image(*h);
+        (*h)->owns = true;
     else if (!s)
         free(image);
     return s || *h ? s : WEFT_ENOMEM;
@@ -204,6 +221,39 @@ weft_status weft__h5_write_file(weft__h5 *h)
 }
 
 /* ---- writing ---- */
+/* A float of 16 bits, as h5py writes it: float16 has 10 bits of fraction, bfloat16 has 7. */
+static hid_t short_float(size_t fraction)
+{
+    hid_t t = H5Tcopy(H5T_IEEE_F32LE);
+    size_t exponent = 15 - fraction;
+    if (t >= 0 && (H5Tset_fields(t, 15, fraction, exponent, 0, fraction) < 0 ||
+                   H5Tset_ebias(t, ((size_t)1 << (exponent - 1)) - 1) < 0 || H5Tset_size(t, 2) < 0)) {
+        H5Tclose(t);
+        t = H5I_INVALID_HID;
+    }
+    return t;
+}
+
+/* Returns libhdf5's type for one that is written, to be closed; text: bytes of a text. */
+static hid_t type_of(weft__number type, size_t text)
+{
+    const hid_t plain[] = {
+        [WEFT__F32] = H5T_IEEE_F32LE, [WEFT__F64] = H5T_IEEE_F64LE, [WEFT__I8] = H5T_STD_I8LE,
+        [WEFT__I16] = H5T_STD_I16LE,  [WEFT__I32] = H5T_STD_I32LE,  [WEFT__I64] = H5T_STD_I64LE,
+        [WEFT__U8] = H5T_STD_U8LE,    [WEFT__U16] = H5T_STD_U16LE,  [WEFT__U32] = H5T_STD_U32LE,
+        [WEFT__U64] = H5T_STD_U64LE
+    };
+    if (type == WEFT__F16 || type == WEFT__BF16)
+        return short_float(type == WEFT__F16 ? 10 : 7);
+    if (type < WEFT__CHARS)
+        return H5Tcopy(plain[type]);
+    hid_t t = type == WEFT__CHARS ? H5Tcopy(H5T_C_S1) : H5I_INVALID_HID;
+    if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
+        return t;
+    H5Tclose(t);
+    return H5I_INVALID_HID;
+}
+
 void weft__h5_group(weft__h5 *h, const char *path)
 {
     if (!reserve(h, 0))
@@ -217,24 +267,22 @@ void weft__h5_group(weft__h5 *h, const char *path)
     weft__h5_close(list);
 }
 
-static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
+static void attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
 {
     hid_t space = H5Screate(H5S_SCALAR), a = H5I_INVALID_HID;
     if (space >= 0 && type >= 0)
         a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = a >= 0 && H5Awrite(a, type, value) >= 0;
-    if (!ok)
+    if (a < 0 || H5Awrite(a, type, value) < 0)
         weft__h5_broken(h, path, "cannot get its attribute");
     weft__h5_close(a);
     weft__h5_close(space);
-    return ok;
 }
 
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)
 {
     if (!reserve(h, strlen(text)))
         return;
-    hid_t type = weft__h5_type(WEFT__CHARS, strlen(text) + 1);
+    hid_t type = type_of(WEFT__CHARS, strlen(text) + 1);
     attribute(h, path, key, type, text);
     weft__h5_close(type);
 }
@@ -262,7 +310,7 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const vo
     for (int i = 0; i < k->rank; i++)
         size[i] = (hsize_t)k->size[i];
     bool text = k->type == WEFT__CHARS;          /* one string of that many bytes */
-    hid_t type = weft__h5_type(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID,
+    hid_t type = type_of(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID,
           list = H5Pcreate(H5P_DATASET_CREATE);
     hid_t space = k->rank && !text ? H5Screate_simple(k->rank, size, NULL) : H5Screate(H5S_SCALAR);
     if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 &&

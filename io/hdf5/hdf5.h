@@ -40,9 +40,7 @@ weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, b
 /* Reads a file page by page, without checksums. */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* Reads a whole file, see weft__read_file, without checksums. */
-weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
-/* Makes the session the owner of its image. */
-void        weft__h5_take_image(weft__h5 *h);
+weft_status weft__h5_open_file(const char *path, weft__h5 **h);
 /* These end a session and return its status. */
 weft_status weft__h5_end(weft__h5 *h);
 /* Stores the image of the new file, to be freed. The first user_block bytes are zero. */
@@ -87,8 +85,6 @@ bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool i
 /* Finds the first byte in the file of a set whose numbers are stored end to end. Returns false if they are
  * stored in chunks, and after an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset);
-/* Reads an attribute. Returns false if it does not exist. */
-bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* Visits the texts of an attribute, one text or a list of fixed or variable length. They end at no 0, and are
  * valid while the session is open. Each may be long: at most the file's size. take may be NULL. Returns
  * false if the attribute does not exist. The file must be in memory. Errors: a damaged attribute, or one of
@@ -98,6 +94,7 @@ bool weft__h5_texts(weft__h5 *h, const char *path, const char *key, weft__h5_tak
 /* Visits the objects of a group by name, at most 100,000. visit returns false to stop. */
 typedef bool weft__h5_visit(const char *name, bool is_group, void *user);
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user);
-/* Lists the texts of an object by key, without the checksum: "bias two, cell lstm"; "" without texts. */
-void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size);
+/* Visits the short texts of an object by key, which are all its attributes but the checksum. */
+typedef void weft__h5_visit_text(const char *key, const char *text, void *user);
+void weft__h5_each_text(weft__h5 *h, const char *path, weft__h5_visit_text *visit, void *user);
 #endif

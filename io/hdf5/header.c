@@ -11,7 +11,7 @@ enum {                                           /* types of messages */
 };
 enum { PARTS = 64 };
 typedef struct {
-    const weft__h5_image *image;
+    const weft__h5 *h;
     size_t size, base;
     bool old, ordered;
     int parts;
@@ -20,13 +20,10 @@ typedef struct {
     weft__h5_message attribute;
 } walk;
 
-static uint64_t field(const walk *w, size_t offset, size_t n) { return weft__h5_field(w->image, offset, n); }
-static int byte(const walk *w, size_t offset)        { return (int)field(w, offset, 1); }
-
 static bool inside(const walk *w, uint64_t address, uint64_t n)
 {
     size_t offset;
-    return weft__h5_inside(w->image, w->size, address, n, &offset);
+    return weft__h5_inside(&w->h->read, w->size, address, n, &offset);
 }
 
 /* Many links or attributes are stored in a heap. libhdf5 closes one that claims a tree of huge objects by
@@ -42,10 +39,10 @@ static bool heap_is_plain(const walk *w, uint64_t address)
     if (!inside(w, address, HEAP_HEADER))
         return false;
     size_t offset = w->base + (size_t)address;
-    uint64_t first = field(w, offset + FIRST, 8), largest = field(w, offset + LARGEST, 8);
-    return weft__h5_has_text(w->image, offset, "FRHP", 4) && field(w, offset + HUGE_TREE, 8) == UINT64_MAX &&
-           field(w, offset + HUGE_OBJECTS, 8) == 0 && field(w, offset + WIDTH, 2) && first &&
-           first <= largest && largest <= BLOCK;
+    uint64_t first = field(w->h, offset + FIRST, 8), largest = field(w->h, offset + LARGEST, 8);
+    return weft__h5_has_text(&w->h->read, offset, "FRHP", 4) &&
+           field(w->h, offset + HUGE_TREE, 8) == UINT64_MAX && field(w->h, offset + HUGE_OBJECTS, 8) == 0 &&
+           field(w->h, offset + WIDTH, 2) && first && first <= largest && largest <= BLOCK;
 }
 
 /* A tree holds their order. libhdf5 reads the checksum at the end of a node, however short the node is. */
@@ -57,9 +54,9 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     if (!inside(w, address, TREE_HEADER))
         return false;
     size_t offset = w->base + (size_t)address;
-    uint64_t node = field(w, offset + NODE, 4), record = field(w, offset + RECORD, 2),
-             root = field(w, offset + ROOT, 8), records = field(w, offset + RECORDS, 2);
-    return weft__h5_has_text(w->image, offset, "BTHD", 4) && byte(w, offset + KIND) == kind && record &&
+    uint64_t node = field(w->h, offset + NODE, 4), record = field(w->h, offset + RECORD, 2),
+             root = field(w->h, offset + ROOT, 8), records = field(w->h, offset + RECORDS, 2);
+    return weft__h5_has_text(&w->h->read, offset, "BTHD", 4) && byte(w->h, offset + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
@@ -71,11 +68,11 @@ static bool dense_is_sound(const walk *w, int type, size_t offset, size_t n)
     enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };  /* kinds of trees; trees by age have the next number */
     size_t counter = type == LINKS ? 8 : 2;
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
-    size_t heap = n < 2 ? n : (size_t)2 + (byte(w, offset + 1) & 1 ? counter : 0),
-           end = heap + (n >= 2 && byte(w, offset + 1) & 2 ? 24 : 16);
-    bool ok = end <= n && heap_is_plain(w, field(w, offset + heap, 8));
+    size_t heap = n < 2 ? n : (size_t)2 + (byte(w->h, offset + 1) & 1 ? counter : 0),
+           end = heap + (n >= 2 && byte(w->h, offset + 1) & 2 ? 24 : 16);
+    bool ok = end <= n && heap_is_plain(w, field(w->h, offset + heap, 8));
     for (size_t tree = heap + 8; ok && tree < end; tree += 8)
-        ok = tree_is_plain(w, field(w, offset + tree, 8), kind++);
+        ok = tree_is_plain(w, field(w->h, offset + tree, 8), kind++);
     return ok;
 }
 
@@ -84,19 +81,19 @@ static bool dense_is_sound(const walk *w, int type, size_t offset, size_t n)
 static bool names_are_sound(const walk *w, size_t offset, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
-    uint64_t heap = field(w, offset + HEAP, 8);
-    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->image, w->base + (size_t)heap, "HEAP", 5))
-        return false;
+    uint64_t heap = field(w->h, offset + HEAP, 8);
     size_t head = w->base + (size_t)heap;
-    uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),
-             data = field(w, head + DATA, 8);
+    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(&w->h->read, head, "HEAP", 5))
+        return false;
+    uint64_t size = field(w->h, head + SIZE, 8), place = field(w->h, head + FREE, 8),
+             data = field(w->h, head + DATA, 8);
     if (!inside(w, data, size))
         return false;
     for (uint64_t steps = size / PLACE; place != NONE; steps--) {
         size_t free_block = w->base + (size_t)data + (size_t)place;
-        if (!steps || size < PLACE || place > size - PLACE || field(w, free_block + 8, 8) > size - place)
+        if (!steps || size < PLACE || place > size - PLACE || field(w->h, free_block + 8, 8) > size - place)
             return false;
-        place = field(w, free_block, 8);
+        place = field(w->h, free_block, 8);
     }
     return true;
 }
@@ -107,20 +104,20 @@ static bool link_is_plain(const walk *w, size_t offset, size_t n)
 {
     enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31 };
     enum { HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
-    if (n < 2 || byte(w, offset) != VERSION || byte(w, offset + 1) > FLAGS)
+    if (n < 2 || byte(w->h, offset) != VERSION || byte(w->h, offset + 1) > FLAGS)
         return false;
-    int flags = byte(w, offset + 1), width = 1 << (flags & WIDTH);
+    int flags = byte(w->h, offset + 1), width = 1 << (flags & WIDTH);
     size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0),
            length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
-    uint64_t bytes = field(w, offset + length, (size_t)width);
-    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w, offset + letters) > UTF8))
+    uint64_t bytes = field(w->h, offset + length, (size_t)width);
+    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w->h, offset + letters) > UTF8))
         return false;
     size_t end = name + (size_t)bytes, rest = n - end;
-    int type = flags & KIND ? byte(w, offset + 2) : HARD;
+    int type = flags & KIND ? byte(w->h, offset + 2) : HARD;
     if (type == HARD)
         return rest >= 8;
-    uint64_t to = field(w, offset + end, 2);         /* bytes of the target of a soft or external link */
+    uint64_t to = field(w->h, offset + end, 2);         /* bytes of the target of a soft or external link */
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
@@ -128,13 +125,13 @@ static bool link_is_plain(const walk *w, size_t offset, size_t n)
 static bool fill_is_sound(const walk *w, int type, size_t offset, size_t n)
 {
     enum { VALUE = 0x20 };
-    int version = type == OLD_FILL || !n ? 0 : byte(w, offset);
+    int version = type == OLD_FILL || !n ? 0 : byte(w->h, offset);
     size_t head = version == 0 ? 0 : version < 3 ? 4 : 2;
     if (n < head || version > 3 || (type == FILL && version == 0))
         return false;
-    if ((version == 2 && !byte(w, offset + 3)) || (version == 3 && !(byte(w, offset + 1) & VALUE)))
+    if ((version == 2 && !byte(w->h, offset + 3)) || (version == 3 && !(byte(w->h, offset + 1) & VALUE)))
         return true;
-    uint64_t size = field(w, offset + head, 4);
+    uint64_t size = field(w->h, offset + head, 4);
     bool none = head == 4 && size > INT32_MAX;
     return n >= head + 4 && (none || size <= n - head - 4);
 }
@@ -150,21 +147,21 @@ static bool note(weft__h5_message *m, size_t offset, size_t n, bool shared)
 static bool sum_is_right(const walk *w, size_t offset, size_t end)
 {
     uint32_t sum;
-    return w->size - end >= 4 && weft__h5_sum(w->image, offset, end - offset, &sum) &&
-           field(w, end, 4) == sum;
+    return w->size - end >= 4 && weft__h5_sum(&w->h->read, offset, end - offset, &sum) &&
+           field(w->h, end, 4) == sum;
 }
 
 static bool messages(walk *w, size_t offset, size_t end);
 
 static bool continued(walk *w, size_t offset)
 {
-    uint64_t address = field(w, offset, 8), n = field(w, offset + 8, 8);
+    uint64_t address = field(w->h, offset, 8), n = field(w->h, offset + 8, 8);
     if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
         return false;
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
     if (w->old)
         return messages(w, from, to);
-    return weft__h5_has_text(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
+    return weft__h5_has_text(&w->h->read, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
            messages(w, from + 4, to - 4);
 }
 
@@ -173,9 +170,9 @@ static bool is_wanted(const walk *w, size_t offset, size_t n)
 {
     enum { HEAD = 8, ENCODED = 3 };
     char name[64];
-    size_t head = HEAD + (byte(w, offset) >= ENCODED), length = (size_t)field(w, offset + 2, 2);
+    size_t head = HEAD + (byte(w->h, offset) >= ENCODED), length = (size_t)field(w->h, offset + 2, 2);
     return w->key && n >= head && length <= n - head && length <= sizeof name &&
-           length == strlen(w->key) + 1 && weft__h5_bytes(w->image, offset + head, length, name) &&
+           length == strlen(w->key) + 1 && weft__h5_bytes(&w->h->read, offset + head, length, name) &&
            !memcmp(name, w->key, length);
 }
 
@@ -216,9 +213,9 @@ static bool messages(walk *w, size_t offset, size_t end)
 {
     size_t head = w->old ? 8 : w->ordered ? 6 : 4;
     while (offset + head <= end) {
-        int type = (int)field(w, offset, w->old ? 2 : 1);
-        size_t n = (size_t)field(w, offset + (w->old ? 2 : 1), 2);
-        bool shared = field(w, offset + (w->old ? 4 : 3), 1) & 2;
+        int type = (int)field(w->h, offset, w->old ? 2 : 1);
+        size_t n = (size_t)field(w->h, offset + (w->old ? 2 : 1), 2);
+        bool shared = field(w->h, offset + (w->old ? 4 : 3), 1) & 2;
         offset += head;
         if (n > end - offset)
             return false;
@@ -231,19 +228,19 @@ static bool messages(walk *w, size_t offset, size_t end)
 
 static bool read_header(const weft__h5 *h, uint64_t address, walk *w)
 {
-    w->image = &h->read;
+    w->h = h;
     w->size = h->used ? h->used : h->size;
     w->base = (size_t)h->read.libhdf5_s.base_addr;
     *w->out = (weft__h5_header){ .address = address };
     if (w->base > w->size || !inside(w, address, 16))
         return false;
     size_t offset = w->base + (size_t)address, first = offset + 16;
-    uint64_t n = field(w, offset + 8, 4);
-    w->old = !weft__h5_has_text(w->image, offset, "OHDR", 4);
+    uint64_t n = field(w->h, offset + 8, 4);
+    w->old = !weft__h5_has_text(&w->h->read, offset, "OHDR", 4);
     if (!w->old) {
-        int flags = byte(w, offset + 5), width = 1 << (flags & 3);
+        int flags = byte(w->h, offset + 5), width = 1 << (flags & 3);
         first = offset + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
-        n = field(w, first, (size_t)width);
+        n = field(w->h, first, (size_t)width);
         first += (size_t)width;
         w->ordered = flags & 4;
     }
@@ -269,7 +266,7 @@ weft__h5_message weft__h5_attribute(const weft__h5 *h, uint64_t address, const c
 static size_t superblock(const walk *w)
 {
     size_t base = 0;
-    while (base + 96 <= w->size && !weft__h5_has_text(w->image, base, "\211HDF\r\n\032\n", 8))
+    while (base + 96 <= w->size && !weft__h5_has_text(&w->h->read, base, "\211HDF\r\n\032\n", 8))
         base = base ? 2 * base : 512;
     return base + 96 > w->size ? w->size : base;
 }
@@ -279,7 +276,7 @@ static bool extension_is_sound(weft__h5 *h, const walk *w)
 {
     enum { EXTENSION = 20 };
     weft__h5_header header;
-    uint64_t offset = field(w, w->base + EXTENSION, 8);
+    uint64_t offset = field(w->h, w->base + EXTENSION, 8);
     return offset == UINT64_MAX || weft__h5_read_header(h, offset, &header);
 }
 
@@ -287,7 +284,7 @@ static bool extension_is_sound(weft__h5 *h, const walk *w)
 static bool is_closed(weft__h5 *h, const walk *w)
 {
     enum { FLAGS = 11, WRITING = 1, SWMR = 4 };
-    int flags = byte(w, w->base + FLAGS);
+    int flags = byte(w->h, w->base + FLAGS);
     h->read.swmr = (flags & (WRITING | SWMR)) == (WRITING | SWMR);
     if (flags & WRITING && !h->read.swmr)
         weft__h5_fail(h, WEFT_EFORMAT,
@@ -300,7 +297,7 @@ static bool is_closed(weft__h5 *h, const walk *w)
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
-    walk w = { .image = &h->read, .size = h->size };
+    walk w = { .h = h, .size = h->size };
     size_t base = w.base = superblock(&w);
     if (base == h->size) {
         weft__h5_fail(h, WEFT_EFORMAT, "not an HDF5 file; expected its signature at byte 0, 512, 1024, 2048 "
@@ -308,15 +305,15 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     }
     enum { EIGHT_BYTES = 0x0808 };               /* the widths of addresses and of lengths */
-    int version = byte(&w, base + 8);
-    uint64_t end = field(&w, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8),
-             to = field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8);
+    int version = byte(h, base + 8);
+    uint64_t end = field(h, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8),
+             to = field(h, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8);
     if (version == 3 && !is_closed(h, &w))
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->root = to;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
-    bool ok = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
+    bool ok = field(h, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
               weft__h5_read_header(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return ok;

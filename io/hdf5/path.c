@@ -1,4 +1,4 @@
-/* path.c - checks the signature of HDF5 files, and joins the paths of groups and data sets in them. */
+/* path.c - joins the paths of groups and data sets in HDF5 files, and reads lists. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
@@ -22,25 +22,6 @@ void weft__h5_groups(weft__h5 *h, const char *path)
         snprintf(group, sizeof group, "%.*s", (int)(end - path), path);
         weft__h5_group(h, group);
     }
-}
-
-weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size)
-{
-    static const char sign[] = "\211HDF\r\n\032\n";
-    enum { N = sizeof sign - 1 };
-    char signature[N];
-    int file = -1;
-    bool found = head >= N && !memcmp(bytes, sign, N);
-    weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
-    for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
-        found = weft__read_at(file, signature, N, (int64_t)base) == N && !memcmp(signature, sign, N);
-    if (file >= 0)
-        weft__close_file(file);
-    if (s || found)
-        return s;
-    return weft__file_fail(WEFT_EFORMAT, "%s: not an HDF5 file; expected its signature at byte 0, 512, 1024, "
-                                         "2048 ..",
-                           path);
 }
 
 void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,

@@ -114,9 +114,7 @@ static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s,
 
 static bool can_become(weft__number stored, weft__number requested)
 {
-    return stored == requested ||
-           (weft__number_is_int(stored) &&
-            (weft__number_is_int(requested) || weft__number_is_float(requested))) ||
+    return stored == requested || (weft__number_is_int(stored) && weft__number_is_any(requested)) ||
            (weft__number_is_float(stored) && weft__number_is_float(requested));
 }
 
@@ -150,48 +148,6 @@ bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)
     return !reason && !s.chunked;
 }
 
-/* ---- texts ---- */
-static bool read_text(hid_t a, char *text, size_t size)
-{
-    hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-    bool ok = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-              H5Tget_size(type) < size && H5Sget_simple_extent_npoints(space) == 1;
-    memset(text, 0, size);
-    ok = ok && H5Aread(a, type, text) >= 0;
-    weft__h5_close(space);
-    weft__h5_close(type);
-    return ok;
-}
-
-bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size)
-{
-    *text = 0;
-    htri_t exists = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
-    if (exists == 0)
-        return false;
-    hid_t a = exists < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
-    if (a < 0)
-        weft__h5_broken(h, path, "has an attribute that cannot be opened");
-    else if (!read_text(a, text, size))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s: its attribute %s is not a short text", path, key);
-    weft__h5_close(a);
-    return !h->status;
-}
-
-static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t used,
-                          size_t size)
-{
-    char value[NAME];
-    if (!strcmp(key, WEFT__CRC) || !weft__h5_text(h, path, key, value, sizeof value))
-        return used;
-    int n = snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", key, value);
-    if (n < 0 || (size_t)n >= size - used) {
-        weft__h5_fail(h, WEFT_EFORMAT, "%s has too many attributes", path);
-        return used;
-    }
-    return used + (size_t)n;
-}
-
 /* ---- names ---- */
 /* Names have the order of the file. To sort them libhdf5 would allocate a table of the size that the file
  * claims. If that size is wrong, libhdf5 frees entries that it never wrote. */
@@ -203,21 +159,17 @@ typedef struct {
     weft__h5 *h;
     const char *path;
     entry *list;
-    int n, room;
+    int n;
 } names;
 
 static void keep_name(names *k, const char *name, haddr_t address)
 {
-    if (k->n == k->room) {
-        int room = 2 * k->room + 16;
-        entry *more = realloc(k->list, (size_t)room * sizeof *more);
-        if (!more) {
-            weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", room, k->path);
-            return;
-        }
-        k->list = more;
-        k->room = room;
+    entry *more = weft__grown(k->list, k->n, sizeof *more);
+    if (!more) {
+        weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", k->n + 1, k->path);
+        return;
     }
+    k->list = more;
     if (!*name || strlen(name) >= NAME || k->n == LINKS) {
         weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or a name that is empty or too long", k->path);
         return;
@@ -257,17 +209,37 @@ static void sort_names(names *k)
         qsort(k->list, (size_t)k->n, sizeof *k->list, by_name);
 }
 
-void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
+static void read_text(weft__h5 *h, const char *path, const char *key, char text[NAME])
 {
-    names k = { h, path, NULL, 0, 0 };
-    size_t used = 0;
-    *text = 0;
+    hid_t a = H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT),
+          type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
+    memset(text, 0, NAME);
+    if (a < 0)
+        weft__h5_broken(h, path, "has an attribute that cannot be opened");
+    else if (type < 0 || space < 0 || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 ||
+             H5Tget_size(type) >= NAME || H5Sget_simple_extent_npoints(space) != 1 ||
+             H5Aread(a, type, text) < 0)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s: its attribute %s is not a short text", path, key);
+    weft__h5_close(space);
+    weft__h5_close(type);
+    weft__h5_close(a);
+}
+
+void weft__h5_each_text(weft__h5 *h, const char *path, weft__h5_visit_text *visit, void *user)
+{
+    names k = { h, path, NULL, 0 };
+    char text[NAME];
     if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute,
                                          &k, H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "has attributes that cannot be listed");
     sort_names(&k);
-    for (int i = 0; i < k.n && !h->status; i++)
-        used = append_note(h, path, k.list[i].name, text, used, size);
+    for (int i = 0; i < k.n && !h->status; i++) {
+        if (!strcmp(k.list[i].name, WEFT__CRC))
+            continue;
+        read_text(h, path, k.list[i].name, text);
+        if (!h->status)
+            visit(k.list[i].name, text, user);
+    }
     free(k.list);
 }
 
@@ -282,7 +254,7 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
 {
-    names k = { h, path, NULL, 0, 0 };
+    names k = { h, path, NULL, 0 };
     if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k,
                                          H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "cannot be listed");

@@ -46,6 +46,11 @@ struct weft__h5 {
 bool  weft__h5_bytes(const weft__h5_image *image, size_t offset, size_t n, void *to);
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
 uint64_t weft__h5_field(const weft__h5_image *image, size_t offset, size_t n);
+static inline uint64_t field(const weft__h5 *h, size_t offset, size_t n)
+{
+    return weft__h5_field(&h->read, offset, n);
+}
+static inline int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 /* Returns whether the n bytes, at most 8, equal the text. */
 bool  weft__h5_has_text(const weft__h5_image *image, size_t offset, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
@@ -75,10 +80,6 @@ weft__h5_message weft__h5_attribute(const weft__h5 *h, uint64_t address, const c
 bool weft__h5_find_header(weft__h5 *h, const char *path, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
-
-/* types.c */
-/* Returns libhdf5's type for one that is written, to be closed; text: bytes of a text. */
-hid_t weft__h5_type(weft__number type, size_t text);
 
 /* chunks.c: reads sets in chunks without libhdf5. */
 /* The kinds of indexes: numbers of the format, and 0 for the tree of version 1. */

@@ -1,10 +1,6 @@
 /* set.c - reads the description of a data set from its object header: shape, type, and position of the
  * numbers. So libhdf5 opens no data set. See "HDF5 File Format Specification" 3.0, IV.A.2. */
-#include <string.h>
 #include "io/hdf5/session.h"
-
-static uint64_t field(const weft__h5 *h, size_t pos, size_t n) { return weft__h5_field(&h->read, pos, n); }
-static int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 
 static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_set *s)
 {

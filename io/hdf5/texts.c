@@ -7,11 +7,6 @@
 /* The values of an attribute: n elements of `bytes` bytes each at an offset. */
 typedef struct { size_t offset, bytes; uint64_t n; bool variable; } list;
 
-static uint64_t field(const weft__h5 *h, size_t offset, size_t n)
-{
-    return weft__h5_field(&h->read, offset, n);
-}
-
 /* Reads the number of elements from a description of extents of n bytes. Returns false for more than one
  * axis. */
 static bool count(const weft__h5 *h, size_t offset, size_t n, uint64_t *out)

@@ -3,7 +3,7 @@
  * Contents: import, export. */
 #ifndef WEFT_API_ONNX_H
 #define WEFT_API_ONNX_H
-#include "../../rnn/api_rnn.h"
+#include "../../rnn/api_cell.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,48 +2,6 @@
 #include <string.h>
 #include "io/onnx/graph.h"
 
-/* ---- messages ---- */
-bool weft__onnx_record(weft__weights *w, weft__pb message, record *to)
-{
-    *to = (record){ .message = message };
-    for (weft__pb_field f; weft__pb_next(&message, &f);)
-        if (f.number < MOST_FIELDS) {
-            to->bytes[f.number] = f.bytes;
-            to->value[f.number] = f.value;
-            to->count[f.number]++;
-        }
-    return message.next == message.end || weft__onnx_damaged(w, message);
-}
-
-bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes)
-{
-    for (weft__pb_field f; weft__pb_next(message, &f);) {
-        *bytes = f.bytes;
-        if (f.number == number)
-            return true;
-    }
-    return false;
-}
-
-bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, record *f)
-{
-    weft__pb bytes;
-    return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_record(w, bytes, f);
-}
-
-void *weft__onnx_grown(weft__weights *w, void *old, int64_t n, int64_t *room, size_t each)
-{
-    if (n < *room)
-        return old;
-    int64_t more = *room ? 2 * *room : 8;
-    void *larger = weft__weights_memory(w, (size_t)more * each);
-    if (larger && n)
-        memcpy(larger, old, (size_t)n * each);
-    if (larger)
-        *room = more;
-    return larger;
-}
-
 bool weft__onnx_value(weft__weights *w, weft__pb message, value *v)
 {
     weft__array *a = weft__weights_memory(w, sizeof *a);
@@ -166,7 +124,7 @@ static bool read_shape(weft__weights *w, weft__pb m, weft_onnx_value *v)
 bool weft__onnx_describe(weft__weights *w, const record *info, weft_onnx_value *v, int *type)
 {
     record of_type, tensor;
-    if (!weft__onnx_record(w, info->bytes[2], &of_type) || !weft__onnx_record(w, of_type.bytes[1], &tensor))
+    if (!weft__onnx_fields(w, info->bytes[2], &of_type) || !weft__onnx_fields(w, of_type.bytes[1], &tensor))
         return false;
     *type = (int)tensor.value[1];
     *v = (weft_onnx_value){ .rank = -1, .name = weft__onnx_text(w, info->bytes[1]), .type = WEFT_I32 };

@@ -2,7 +2,6 @@
  * constant of each tensor that no operator made, and lets a translator write each operator. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/io.h"
 #include "io/onnx/export.h"
 
 static int64_t entry_of(const weft_tensor *t) { return (int64_t)weft__node_of(t)->entry_number - 1; }
@@ -278,7 +277,7 @@ static void translate_call(graph *x, const weft_call *c)
     }
     value y = c->n && weft__ex_reads(c, 0) ? like(input(x, 0), NULL) : (value){ 0 };
     if ((y.name = t->run(x, c, &y)) != NULL)
-        set_value(x, c->y[0], y);
+        *weft__ex_place(x, c->y[0]) = y;
 }
 static void translate(graph *x)
 {
@@ -386,8 +385,7 @@ weft_status weft_export_onnx(const char *path, weft_tensor *const *outputs, int6
     }
     const weft_status status = x->status;
     weft__listing_end(&x->listing);
-    for (struct piece *p = x->memory, *next; p; p = next)
-        next = p->next, free(p);
+    weft__pieces_end(&x->memory);
     free(x);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "autograd/attributes.h"
 #include "autograd/inspect.h"
 #include "io/onnx/api_onnx.h"
+#include "io/weights/weights.h"
 
 enum { AXES = 12, SYMBOLS = 256, BATCHES = 128, FLOAT = 1, INT32 = 6, INT64 = 7 };
 
@@ -64,7 +65,7 @@ struct graph {
     batch batch[BATCHES]; int batches;
     struct constant { struct constant *next; const char *name; int type, rank; size_t n;
                       unsigned char bytes[]; } *constants;
-    struct piece { struct piece *next; } *memory;
+    weft__piece *memory;
     struct used { struct used *next; const char *name; } *used; /* names of inputs, outputs and parameters */
     int names, given, lengths;                   /* counters of names */
     const char *out[3];                          /* results of the last node */
@@ -169,10 +170,6 @@ static inline const value *input(graph *x, int i) { return weft__ex_value(x, x->
 static inline batch *batch_of(graph *x, const weft_tensor *t)
 {
     return t->f.batch ? weft__ex_batch(x, t->f.batch) : NULL;
-}
-static inline void set_value(graph *x, const weft_tensor *t, value v)
-{
-    *weft__ex_place(x, t) = v;
 }
 static inline value like(const value *v, const char *name)
 {

@@ -1,10 +1,7 @@
 /* export_graph.c - writes an ONNX graph: initializers, nodes from texts, inputs, outputs, and the file.
  * Numbers of fields are those of onnx.proto. */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include "core/os.h"
-#include "io/io.h"
 #include "io/onnx/export.h"
 
 void weft__ex_fail(graph *x, weft_status status, const char *format, ...)
@@ -17,12 +14,10 @@ void weft__ex_fail(graph *x, weft_status status, const char *format, ...)
 
 void *weft__ex_memory(graph *x, size_t bytes)
 {
-    struct piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
+    void *p = weft__piece_new(&x->memory, bytes);
     if (!p)
         weft__ex_fail(x, WEFT_ENOMEM, "no memory for the graph");
-    p->next = x->memory;
-    x->memory = p;
-    return p + 1;
+    return p;
 }
 
 const char *weft__ex_text(graph *x, const char *format, ...)

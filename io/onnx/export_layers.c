@@ -1,7 +1,7 @@
 /* export_layers.c - translates linear layers, norms, recurrent layers and their states, and attention. */
 #include <string.h>
 #include "io/onnx/export.h"
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
 
 /* ---- linear layers ---- */
 TRANSLATOR(linear)
@@ -135,7 +135,7 @@ static void run_direction(graph *x, const cell *k, const weft_call *c, batch *b)
                             first[s]);
         value own = like(&y, s ? "" : NODES(x, "Gather(%s, 0, axis=1)", out)); /* only last_states reads c */
         own.last = last[s];
-        set_value(x, c->y[s], own);
+        *weft__ex_place(x, c->y[s]) = own;
     }
 }
 
@@ -165,7 +165,7 @@ TRANSLATOR(first_states)
             weft__ex_refuse(x, "a first state whose axes are not [layers, batch, width]");
         y->name = NODES(x, "Gather(%s, %d, axis=0)", input(x, s)->name, m->k);
         weft__ex_remove(y, 0);
-        set_value(x, c->y[s], *y);
+        *weft__ex_place(x, c->y[s]) = *y;
     }
     return NULL;
 }
@@ -181,7 +181,7 @@ TRANSLATOR(last_states)
         weft__ex_per_sequence(y, batch_of(x, c->x[0]));
         weft__ex_insert(y, 0, 1, &(extent){ .n = m->parts });
         y->name = NODES(x, "Concat(%*p, axis=0)", ITEMS(m->parts, name));
-        set_value(x, c->y[s], *y);
+        *weft__ex_place(x, c->y[s]) = *y;
     }
     return NULL;
 }

@@ -300,7 +300,7 @@ TRANSLATOR(topk)
     const int at = weft__ex_axis(x, y, t->along.axis);
     y->dim[at] = (extent){ .n = t->k };
     /* An index_select of result 1 gives the values. */
-    set_value(x, c->y[1], like(y, NODES(x, "TopK:2(@0, [%lld], axis=%d)", (long long)t->k, at)));
+    *weft__ex_place(x, c->y[1]) = like(y, NODES(x, "TopK:2(@0, [%lld], axis=%d)", (long long)t->k, at));
     return x->out[1];
 }
 

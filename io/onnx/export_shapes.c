@@ -3,7 +3,7 @@
  * recognised by their numbers. */
 #include <string.h>
 #include "io/onnx/export.h"
-#include "rnn/recurrent.h"
+#include "nn/recurrent.h"
 
 /* ---- views ---- */
 /* Swaps the first two ONNX axes: [time, batch, ..] and [batch, time, ..]. */
@@ -198,7 +198,7 @@ TRANSLATOR(concat_lists)
     for (int l = 0; l < c->m; l++) {
         *y = like(input(x, l * (c->n / c->m)), NULL);
         join(x, l * (c->n / c->m), c->n / c->m, 0, y);
-        set_value(x, c->y[l], *y);
+        *weft__ex_place(x, c->y[l]) = *y;
     }
     return NULL;
 }

@@ -108,7 +108,7 @@ static bool inlined(builder *b, const scope *s, weft__pb graph, int nodes, int o
     m = graph;
     for (int i = 0; !b->w->status && i < n->outputs; i++) {
         bool found = weft__onnx_field(&m, outputs, &bytes);
-        if (found && nodes == GRAPH_NODE && !weft__onnx_record(b->w, bytes, &f))
+        if (found && nodes == GRAPH_NODE && !weft__onnx_fields(b->w, bytes, &f))
             return false;
         to[i] = found ? weft__onnx_find(b, s, nodes == GRAPH_NODE ? f.bytes[1] : bytes) : UNDEFINED;
         if (to[i] < 0)
@@ -198,7 +198,7 @@ static bool add_operation(builder *b, const scope *s, const record *f, node *n)
         return false;
     if (!n->operation)
         return true;
-    node *all = weft__onnx_grown(b->w, b->m->node, b->m->nodes, &b->node_room, sizeof *all);
+    node *all = weft__weights_grown(b->w, b->m->node, b->m->nodes, sizeof *all);
     if (!all)
         return false;
     b->m->node = all;
@@ -299,9 +299,9 @@ static bool build(builder *b)
 {
     scope s = { .guard = -1 };
     record f, graph;
-    if (!weft__onnx_record(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
+    if (!weft__onnx_fields(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
         !read_functions(b, f.message) || !read_version(b, f.message, &s) ||
-        !weft__onnx_record(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
+        !weft__onnx_fields(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
         !add_ends(b, &s, &graph, GRAPH_INPUT, &b->m->in))
         return false;
     weft__pb m = graph.message;

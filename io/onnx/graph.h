@@ -3,16 +3,11 @@
 #define WEFT_IO_ONNX_GRAPH_H
 #include "io/onnx/model.h"
 
-enum { MOST_FUNCTIONS = 1000, MOST_FIELDS = 26 };
+enum { MOST_FUNCTIONS = 1000 };
 enum { UNDEFINED = -1, MISSING = -2 }; /* instead of a slot. MISSING: left out by a call */
 enum { A_FLOAT = 1, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS };
 
-/* The fields of a message by their numbers in onnx.proto: the last one of each, and their count. */
-typedef struct record {
-    weft__pb message, bytes[MOST_FIELDS];
-    uint64_t value[MOST_FIELDS];
-    int count[MOST_FIELDS];
-} record;
+typedef weft__onnx_record record;
 typedef struct entry {
     weft__pb name;
     int scope, slot;
@@ -34,7 +29,7 @@ typedef struct builder {
     } function[MOST_FUNCTIONS];
     int functions, scopes;
     entry *table; /* by hash; an empty name is free */
-    int64_t room, entries, slot_room, known_room, node_room;
+    int64_t room, entries;
     int64_t work; /* elements that were read and written by constants */
     char unknown[400]; /* operators */
 } builder;
@@ -54,17 +49,10 @@ bool weft__onnx_load(builder *, int at);
 bool weft__onnx_constant(builder *, const node *, int at);
 
 /* ---- attributes.c ---- */
-bool weft__onnx_record(weft__weights *, weft__pb message, record *);
-/* Both move to the next field of this number, and return false after the last. each also returns false after
- * a failure. */
-bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes);
-bool weft__onnx_each(weft__weights *, weft__pb *message, int number, record *);
 /* Reads a TensorProto. Its reals stay in the file. */
 bool weft__onnx_value(weft__weights *, weft__pb message, value *);
 /* Reads the attributes of a node; caller: the node whose function has it, or NULL. */
 bool weft__onnx_attributes(weft__weights *, const record *, node *, const node *caller);
 /* Describes an input or output. *type gets its element type, 0 if it is not a tensor. */
 bool weft__onnx_describe(weft__weights *, const record *, weft_onnx_value *, int *type);
-/* Returns the array `old` with room for one more than n elements; NULL after a failure. */
-void *weft__onnx_grown(weft__weights *, void *old, int64_t n, int64_t *room, size_t each);
 #endif

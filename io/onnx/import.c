@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/onnx/model.h"
-#include "rnn/api_cell.h"
 
 /* ---- names ---- */
 /* Copies a name's first n bytes, at most 55, with _ instead of characters that a path does not have. */

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "autograd/fused.h"
 #include "io/onnx/model.h"
-#include "rnn/api_cell.h"
 
 /* ---- cells ---- */
 /* Applies function k of a layer. Like onnxruntime it clips sums of gates, not c. */
@@ -135,16 +134,6 @@ static layer *new_layer(run *r, const value *in)
     return weft_ok(r->w) ? l : NULL;
 }
 
-/* Row `direction` of P [directions, 3 hidden]. */
-static weft__array peepholes_of(const weft__array *p, int direction)
-{
-    weft__array row = *p;
-    row.kind = (weft__kind){ p->kind.type, 1, { p->kind.size[1] } };
-    row.stride[0] = 1;
-    row.bytes += (size_t)(direction * p->kind.size[1]) * weft__number_bytes(p->kind.type);
-    return row;
-}
-
 /* Sets l->part to the weights. */
 static bool read_weights(run *r, layer *l, const value *in)
 {
@@ -159,7 +148,7 @@ static bool read_weights(run *r, layer *l, const value *in)
         weft__array *part = &l->part[d * l->parts];
         agree = weft__onnx_direction(cell, &w, &h, l->has_bias ? &b : NULL, d, part);
         if (l->peepholes)
-            part[l->parts - 1] = peepholes_of(&p, d);
+            part[l->parts - 1] = weft__onnx_part(&p, d, 0, 3 * H, &(weft__onnx_cell){ .gates = 1 });
     }
     if (!agree)
         weft__onnx_fail(r, "the shapes of W, R, B, P, direction and hidden_size do not agree");

@@ -100,7 +100,7 @@ struct run {
     weft *w;
     weft_onnx *model;
     const node *node;
-    struct block *blocks; /* memory that ends with the run */
+    weft__piece *memory; /* ends with the run */
     size_t left; /* bytes that it may still take */
     bool importing;
 };

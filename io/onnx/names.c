@@ -56,8 +56,8 @@ bool weft__onnx_define(builder *b, const scope *s, weft__pb name, int at)
 int weft__onnx_defined(builder *b, const scope *s, weft__pb name)
 {
     weft_onnx *m = b->m;
-    struct slot *slots = weft__onnx_grown(b->w, m->slot, m->slots, &b->slot_room, sizeof *slots);
-    value *known = weft__onnx_grown(b->w, m->known, m->slots, &b->known_room, sizeof *known);
+    struct slot *slots = weft__weights_grown(b->w, m->slot, m->slots, sizeof *slots);
+    value *known = weft__weights_grown(b->w, m->known, m->slots, sizeof *known);
     if (!slots || !known)
         return -1;
     m->slot = slots;

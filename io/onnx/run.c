@@ -3,38 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/os.h"
 #include "io/onnx/model.h"
 
 /* ---- memory and failures ---- */
-typedef struct block {
-    struct block *next;
-    uint64_t bytes[];
-} block;
-
 void *weft__onnx_take(run *r, int64_t n, size_t each)
 {
     size_t bytes;
     bool fits = n >= 0 && !__builtin_mul_overflow((size_t)n, each, &bytes) && bytes < r->left;
-    block *b = fits && weft_ok(r->w) ? calloc(1, sizeof *b + bytes + 8) : NULL;
-    if (!b) {
+    void *p = fits && weft_ok(r->w) ? weft__piece_new(&r->memory, bytes + 8) : NULL;
+    if (p)
+        r->left -= bytes;
+    else
         weft__fail(r->w, WEFT_ENOMEM, "no memory for %lld numbers", (long long)n);
-        return NULL;
-    }
-    r->left -= bytes;
-    b->next = r->blocks;
-    r->blocks = b;
-    return b->bytes;
+    return p;
 }
 
-void weft__onnx_end(run *r)
-{
-    for (block *b = r->blocks, *next; b; b = next) {
-        next = b->next;
-        free(b);
-    }
-    r->blocks = NULL;
-}
+void weft__onnx_end(run *r) { weft__pieces_end(&r->memory); }
 
 bool weft__onnx_fail(run *r, const char *format, ...)
 {
@@ -244,12 +228,8 @@ static value input_of(run *r, weft_tensor *x, const weft_onnx_value *expected, i
     }
     if (!ints)
         return v;
-    value to = weft__onnx_integers(r, type, v.rank, v.size);
-    int32_t *numbers = weft__onnx_take(r, v.count, sizeof *numbers);
-    if (numbers)
-        weft_read(x, numbers, (size_t)v.count * sizeof *numbers);
-    for (int64_t i = 0; numbers && i < v.count; i++)
-        to.number[i] = numbers[i];
+    value to = weft__onnx_ints(r, x);
+    to.type = to.type ? type : 0;
     return to;
 }
 

@@ -25,7 +25,6 @@ typedef struct {
     weft__scale scale;
     weft_placement placed;
     int32_t *taken;                              /* [rows, width] 1 + the sequence in a cell; 0: padding */
-    int32_t *found;                              /* rows and columns of a placement computed here */
 } picture;
 
 static const char function[] = "weft_plot_batch";
@@ -66,14 +65,14 @@ static weft_status first_fit(picture *p)
 {
     int64_t n = p->lengths.n;
     p->placed = (weft_placement){ .width = p->longest };
-    p->found = calloc(2 * (size_t)n + 1, sizeof *p->found);
-    if (!p->found)
+    int32_t *found = weft__plan_memory(2 * n, sizeof *found);
+    if (!found)
         return no_memory();
-    p->placed.row = p->found;
-    p->placed.column = p->found + n;
+    p->placed.row = found;
+    p->placed.column = found + n;
     weft_status s = WEFT_OK;
     if (p->longest)
-        s = weft_first_fit(&p->lengths, p->longest, p->found, p->found + n, &p->placed.rows);
+        s = weft_first_fit(&p->lengths, p->longest, found, found + n, &p->placed.rows);
     return s ? weft__file_fail(s, "%s: %s", function, weft_plan_message()) : WEFT_OK;
 }
 
@@ -366,6 +365,5 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     free(p.offset);
     weft__plan_scope_close(scope);
     free(p.taken);
-    free(p.found);
     return s;
 }

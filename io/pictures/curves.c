@@ -1,7 +1,7 @@
 /* curves.c - draws charts, several in one picture: curves and bands over a common x axis, with a y axis on
  * the left and, if a curve uses it, one on the right. */
 #include <stdlib.h>
-#include "io/pictures/chart.h"
+#include "io/pictures/scale.h"
 
 /* Pixels: LEGEND from row to row, APART from name to name, BAND for the title of several charts */
 static const double LEGEND = 18, APART = 15, BAND = 44;

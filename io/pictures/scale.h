@@ -1,4 +1,4 @@
-/* scale.h - axes of charts, colours of numbers, and numbers as short texts. */
+/* scale.h - charts and their axes, colours of numbers, and numbers as short texts. */
 #ifndef WEFT_IO_SCALE_H
 #define WEFT_IO_SCALE_H
 #include "io/pictures/svg.h"
@@ -55,4 +55,8 @@ const char *weft__short_number(char text[WEFT__SHORT], double value, int digits)
 
 /* Draws a bar of the scale with its numbers and its label. */
 void weft__scale_bar(weft__svg *, const weft__scale *, double x, double y, double length, bool upright);
+
+/* curves.c: Draws a chart at 0, 0. small: with narrow margins, few marks, and names at the ends of curves in
+ * place of a legend. The file's style sheet has the classes of svg.c. */
+void weft__draw_chart(weft__svg *, const weft_chart *, double width, double height, bool small);
 #endif

@@ -125,13 +125,7 @@ static const char *replacement(const char *s, int n)
     bool control = n == 1 && (unsigned char)*s < 0x20 && *s != '\t' && *s != '\n';
     if (n == 0 || control || (n == 3 && !strncmp(s, "\xEF\xBF", 2) && (unsigned char)s[2] >= 0xBE))
         return "\xEF\xBF\xBD";
-    switch (*s) {
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '&': return "&amp;";
-    case '"': return "&quot;";
-    default: return NULL;
-    }
+    return *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '&' ? "&amp;" : *s == '"' ? "&quot;" : NULL;
 }
 
 void weft__svg_escaped(weft__svg *s, const char *text)

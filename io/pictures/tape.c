@@ -2,6 +2,7 @@
  * graphviz form. tape_svg.c draws the SVG. */
 #include <stdlib.h>
 #include <string.h>
+#include "io/pictures/svg.h"
 #include "io/pictures/tape.h"
 
 enum { MOST_SVG = 100, MOST_DOT = 10000 };       /* operators and leaves */
@@ -213,26 +214,14 @@ static void put_graph(FILE *to, weft__graph *g, const char *title)
 
 static weft_status as_dot(weft__graph *g, const char *path, const char *title)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (to)
-        put_graph(to, g, title);
-    bool ok = to && !ferror(to);
-    ok = to && fclose(to) == 0 && ok;
-    weft_status status = ok ? weft__write_file(path, &(weft__span){ text, size }, 1) :
-                              weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
-    free(text);
-    return status;
+    weft__svg to;
+    weft__svg_open(&to, path);
+    if (to.file)
+        put_graph(to.file, g, title);
+    return weft__svg_close(&to, "");
 }
 
 /* ---- the whole ---- */
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = path ? strlen(path) : 0, m = strlen(end);
-    return n >= m && !strcmp(path + n - m, end);
-}
-
 static weft_status refused(weft *w, const weft_tensor *y)
 {
     const char *error = w && y ? weft__handle_error(w, y) : NULL;
@@ -253,7 +242,8 @@ static weft_status refused(weft *w, const weft_tensor *y)
 
 static weft_status draw_graph(weft__graph *g, const char *path, const char *title)
 {
-    bool dot = ends_in(path, ".dot") || ends_in(path, ".gv");
+    const char *end = path ? strrchr(path, '.') : NULL;
+    bool dot = end && (!strcmp(end, ".dot") || !strcmp(end, ".gv"));
     int most = dot ? MOST_DOT : MOST_SVG;
     if (g->nodes > most)
         return weft__file_fail(WEFT_EARG,

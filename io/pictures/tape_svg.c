@@ -4,7 +4,6 @@
  * result has a lane, a column, from its box down to the last operator that uses it, so no arrow crosses a
  * box: an arrow runs down the lane of its source, and in the gap above its operator over to it. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/pictures/svg.h"
 #include "io/pictures/tape.h"
 

@@ -50,13 +50,14 @@ static void add_facts(lister *l)
     static const char *const keys[] = { "library_version", "format_version", "real" };
     static const char *const optimisers[] = { "SGD", "RMSprop", "Adam", "AdamW" };
     char text[64];
+    weft__kind found;
     int64_t rule = -1;
     int streams = 0;
     for (int i = 0; i < 3; i++)
         if (weft__sealed_text(l->f, "/", keys[i], text, sizeof text))
             weft__weights_fact(l->w, keys[i], "%s", text);
     weft__weights_fact(l->w, "checksum", "ok");
-    if (weft__sealed_exists(l->f, "optimizer")) {
+    if (weft__sealed_find(l->f, "optimizer/rule", &found)) {
         weft__sealed_read(l->f, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, &rule);
         weft__weights_fact(l->w, "optimiser", "%s", (uint64_t)rule < 4 ? optimisers[rule] : "unknown");
     }
@@ -71,7 +72,7 @@ void weft__checkpoint_facts(weft__weights *w)
 {
     const weft__image image = { w->image, w->size };
     w->status = weft__check_seal(w->path, &image);
-    lister l = { w, w->status ? NULL : weft__sealed_look(w->path, &image, false) };
+    lister l = { w, w->status ? NULL : weft__sealed_look(w->path, &image) };
     if (l.f)
         add_facts(&l);
     weft_status s = l.f ? weft__sealed_end(l.f) : WEFT_ENOMEM;
@@ -85,14 +86,11 @@ void weft__read_checkpoint_weights(weft__weights *w)
     int64_t facts = w->facts, n = 0;
     weft__read_safetensors(w);
     for (int64_t i = 0; i < w->n; i++) {
-        static const char *const groups[] = { "parameters/", "buffers/" };
-        for (int k = 0; k < 2; k++) {
-            size_t length = strlen(groups[k]);
-            if (strncmp(w->array[i].name, groups[k], length))
-                continue;
-            w->array[n] = w->array[i];
-            w->array[n++].name += length;
-        }
+        const char *name = w->array[i].name;
+        if (strncmp(name, "parameters/", 11) && strncmp(name, "buffers/", 8))
+            continue;
+        w->array[n] = w->array[i];
+        w->array[n++].name = strchr(name, '/') + 1;
     }
     w->n = n;
     w->facts = facts;

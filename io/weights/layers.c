@@ -86,11 +86,11 @@ static side list_module(weft__weights *w, const weft_module *m)
     item *list = weft__weights_memory(w, (size_t)n * sizeof *list);
     n = 0;
     for (const weft__parameter *p = NULL; list && (p = weft__next_parameter(m, p));) {
-        if (weft__weights_find(w, weft__path_in(m, p)))
+        if (weft__weights_find(w, weft__path_below(p, m)))
             continue;
         list[n].p = p;
         list[n].owner = p->module;
-        list[n].number = split_name(weft__path_in(m, p), list[n].role);
+        list[n].number = split_name(weft__path_below(p, m), list[n].role);
         n++;
     }
     return divide(w, list, n);
@@ -142,7 +142,7 @@ static const char *describe(weft__weights *w, const side *s, int64_t i, const we
     const item *it = s->layer[i].item, *end = it + s->layer[i].n;
     while (it + 1 < end && strncmp(it->role, "weight", 6))
         it++;
-    const char *name = it->array ? it->array->name : weft__path_in(m, it->p), *dot = strrchr(name, '.');
+    const char *name = it->array ? it->array->name : weft__path_below(it->p, m), *dot = strrchr(name, '.');
     weft__kind k = it->array ? it->array->kind : weft__kind_of(&it->p->value);
     return weft__weights_print(w, "%.*s: %.12s %s", dot ? (int)(dot - name < 14 ? dot - name : 14) : 0, name,
                                it->role, strchr(weft__kind_text(&k, kind), '['));
@@ -203,7 +203,7 @@ static void rename_arrays(const weft_module *m, const side *module)
             const item *it = &module->layer[i].item[k];
             weft__array *a = with_role(module->layer[i].partner, it->role)->array;
             a->place = a->place ? a->place : a->name;
-            a->name = weft__path_in(m, it->p);
+            a->name = weft__path_below(it->p, m);
         }
 }
 

@@ -1,24 +1,55 @@
 /* load.c - weft_load_weights: gives the arrays of a file to the parameters and buffers of a module.
  *
  * Everything is read and checked before anything is changed. */
+#include <stdlib.h>
 #include <string.h>
 #include "io/weights/weights.h"
 
+/* A parameter, and the numbers that were read for it. */
+typedef struct {
+    const weft__parameter *p;
+    const weft__held *held;
+    bool found;                                  /* the file has it under one of its names */
+} known;
 typedef struct {
     weft__stage stage;
     weft__weights *w;
     weft_module *m;
     weft_load_report *report;
-    weft__paths table;
+    known *known; size_t parameters;             /* all of the root, sorted by address */
     bool *used; /* [w->n] an array has the name of a parameter */
 } loading;
 
 static const weft__array *array_of(const loading *l, const weft__parameter *p)
 {
-    return weft__weights_find(l->w, weft__path_in(l->m, p));
+    return weft__weights_find(l->w, weft__path_below(p, l->m));
 }
 
 static const char *place_of(const weft__array *a) { return a->place ? a->place : a->name; }
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t p = (uintptr_t)((const known *)a)->p, q = (uintptr_t)((const known *)b)->p;
+    return (p > q) - (p < q);
+}
+
+static void list_known(loading *l)
+{
+    const weft__parameter *p;
+    for (p = l->m->root->first; p; p = p->next_in_root)
+        l->parameters++;
+    known *k = l->known = weft__weights_memory(l->w, l->parameters * sizeof *k);
+    for (p = l->m->root->first; p && k; p = p->next_in_root)
+        k++->p = p;
+    if (k)
+        qsort(l->known, l->parameters, sizeof *k, by_address);
+}
+
+static known *known_of(const loading *l, const weft__parameter *p)
+{
+    const known key = { .p = weft__numbers_of(p) };
+    return bsearch(&key, l->known, l->parameters, sizeof key, by_address);
+}
 
 /* ---- advice for names that differ by a prefix only ---- */
 static bool ends_with(const char *name, const char *end)
@@ -56,7 +87,7 @@ static void find_all(loading *l)
         const weft__array *a = array_of(l, p);
         if (!a)
             continue;
-        weft__paths_of(&l->table, weft__numbers_of(p))->found = true;
+        known_of(l, p)->found = true;
         l->used[a - l->w->array] = true;
     }
 }
@@ -87,7 +118,7 @@ static bool fits(loading *l, const weft__array *a, const weft__kind *expected)
 static void check_tied(loading *l, const weft__parameter *p, const weft__array *a)
 {
     const weft__held *last = l->stage.last;
-    weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
+    known *numbers = known_of(l, p);
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
         weft__stage_fail(&l->stage, WEFT_EFORMAT, "%s differs from the parameter that it is tied to; "
                          "expected equal values", place_of(a));
@@ -113,8 +144,8 @@ static void hold_parameter(loading *l, const weft__parameter *p)
     const weft_tensor *x = &weft__numbers_of(p)->value;
     const weft__kind expected = weft__kind_of(x);
     const weft__array *a = array_of(l, p);
-    const char *path = weft__path_in(l->m, p);
-    if (!a && weft__paths_of(&l->table, weft__numbers_of(p))->found)
+    const char *path = weft__path_below(p, l->m);
+    if (!a && known_of(l, p)->found)
         return;
     if (!a && l->report)
         weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s", path);
@@ -174,15 +205,12 @@ static void report_loaded(loading *l)
 
 static void load_arrays(loading *l)
 {
-    if (!weft__paths_make(&l->table, l->m, &l->stage))
-        return;
     find_all(l);
     for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = weft__next_name(l->m, p));)
         hold_parameter(l, p);
     report_extra(l);
     if (l->report && !weft__stage_status(&l->stage))
         report_loaded(l);
-    weft__paths_end(&l->table);
 }
 
 /* ---- the function ---- */
@@ -196,6 +224,7 @@ static weft_status prepare(loading *l, const weft_weights_opts *o)
     if (w->by_layer && !w->status && weft__match_layers(w, l->m))
         weft__weights_sort(w);
     l->used = weft__weights_memory(w, (size_t)w->n * sizeof *l->used);
+    list_known(l);
     return w->status;
 }
 

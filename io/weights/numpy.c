@@ -1,7 +1,7 @@
 /* numpy.c - lists the arrays of NumPy files, .npz and .npy. The header of an array is a text with a Python
  * dictionary, which is read by a parser of exactly this form. */
 #include <string.h>
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 
 /* ---- the text of a header ---- */
 typedef struct { const char *next, *end; } text;

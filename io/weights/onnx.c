@@ -3,6 +3,35 @@
 #include <string.h>
 #include "io/weights/onnx.h"
 
+/* ---- messages ---- */
+bool weft__onnx_fields(weft__weights *w, weft__pb message, weft__onnx_record *to)
+{
+    *to = (weft__onnx_record){ .message = message };
+    for (weft__pb_field f; weft__pb_next(&message, &f);)
+        if (f.number < WEFT__ONNX_FIELDS) {
+            to->bytes[f.number] = f.bytes;
+            to->value[f.number] = f.value;
+            to->count[f.number]++;
+        }
+    return message.next == message.end || weft__onnx_damaged(w, message);
+}
+
+bool weft__onnx_field(weft__pb *message, int number, weft__pb *bytes)
+{
+    for (weft__pb_field f; weft__pb_next(message, &f);) {
+        *bytes = f.bytes;
+        if (f.number == number)
+            return true;
+    }
+    return false;
+}
+
+bool weft__onnx_each(weft__weights *w, weft__pb *message, int number, weft__onnx_record *f)
+{
+    weft__pb bytes;
+    return !w->status && weft__onnx_field(message, number, &bytes) && weft__onnx_fields(w, bytes, f);
+}
+
 /* ---- tensors ---- */
 /* The type of numbers, and the field of a TensorProto that has them if raw_data has not. */
 static const struct { unsigned char number, field, wire; } types[] = {
@@ -119,9 +148,8 @@ const weft__onnx_cell *weft__onnx_cell_of(const char *op)
     return NULL;
 }
 
-/* Returns array [direction, from ..] of x as one with a rank below by 1 and `rows` rows. */
-static weft__array part(const weft__array *x, int direction, int64_t from, int64_t rows,
-                        const weft__onnx_cell *cell)
+weft__array weft__onnx_part(const weft__array *x, int direction, int64_t from, int64_t rows,
+                            const weft__onnx_cell *cell)
 {
     weft__array a = *x;
     size_t first = (size_t)(direction * x->stride[0] + from * x->stride[1]);
@@ -146,11 +174,11 @@ int weft__onnx_direction(const weft__onnx_cell *cell, const weft__array *w, cons
         (b && (b->kind.rank != 2 || b->kind.size[0] != sw[0] || b->kind.size[1] / 2 != rows ||
                b->kind.size[1] % 2)))
         return 0;
-    out[0] = part(w, direction, 0, rows, cell);
-    out[1] = part(r, direction, 0, rows, cell);
+    out[0] = weft__onnx_part(w, direction, 0, rows, cell);
+    out[1] = weft__onnx_part(r, direction, 0, rows, cell);
     if (b) {
-        out[2] = part(b, direction, 0, rows, cell);
-        out[3] = part(b, direction, rows, rows, cell);
+        out[2] = weft__onnx_part(b, direction, 0, rows, cell);
+        out[3] = weft__onnx_part(b, direction, rows, rows, cell);
     }
     return b ? 4 : 2;
 }
@@ -159,36 +187,24 @@ int weft__onnx_direction(const weft__onnx_cell *cell, const weft__array *w, cons
 /* A node: its cell if it is recurrent, its name and the names of its first inputs. */
 typedef struct { const weft__onnx_cell *cell; const char *name, *input[4]; int inputs; } node;
 
-static bool read_node(weft__weights *w, weft__pb m, node *n)
+static bool read_node(weft__weights *w, const weft__onnx_record *f, node *n)
 {
-    *n = (node){ .name = "" };
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        const char *text = f.number <= 4 ? weft__onnx_text(w, f.bytes) : NULL;
-        if (text && f.number == 1 && n->inputs < 4)
-            n->input[n->inputs++] = text;
-        else if (text && f.number == 3)
-            n->name = text;
-        else if (text && f.number == 4)
-            n->cell = weft__onnx_cell_of(text);
-    }
-    return !w->status && (m.next == m.end || weft__onnx_damaged(w, m));
+    weft__pb m = f->message, input;
+    const char *op = weft__onnx_text(w, f->bytes[4]);
+    *n = (node){ .name = weft__onnx_text(w, f->bytes[3]), .cell = op ? weft__onnx_cell_of(op) : NULL };
+    while (n->inputs < 4 && weft__onnx_field(&m, 1, &input))
+        n->input[n->inputs++] = weft__onnx_text(w, input);
+    return !w->status && n->cell;
 }
 
 /* Returns the path of a node's layer: "/encoder/lstm/LSTM_1" gives "encoder.lstm", like PyTorch. */
 static const char *layer_name(weft__weights *w, const char *name, int number)
 {
     const char *end = *name == '/' ? strrchr(name, '/') : name;
-    size_t bytes = strlen(name) + 32;
-    char *text = weft__weights_memory(w, bytes);
-    if (!text)
-        return "";
-    if (end > name)
-        snprintf(text, bytes, "%.*s", (int)(end - name - 1), name + 1);
-    else if (*name)
-        snprintf(text, bytes, "%s", name);
-    else
-        snprintf(text, bytes, "layer%d", number);
-    for (char *p = text; end > name && (p = strchr(p, '/')); )
+    if (end == name)
+        return *name ? name : weft__weights_print(w, "layer%d", number);
+    char *text = (char *)(uintptr_t)weft__weights_print(w, "%.*s", (int)(end - name - 1), name + 1);
+    for (char *p = text; (p = strchr(p, '/')); )
         *p = '.';
     return text;
 }
@@ -200,7 +216,6 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     weft__array *of[4] = { NULL }, all[4];
-    size_t bytes = strlen(path) + 48;
     for (int i = 1; i < r->inputs; i++)
         of[i] = weft__weights_find(&(weft__weights){ .array = w->array, .n = initialisers }, r->input[i]);
     if (!of[1] || !of[2] || of[1]->kind.rank != 3 || (r->inputs > 3 && *r->input[3] && !of[3]) ||
@@ -216,12 +231,8 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
             weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",
                                r->name, r->cell->op);
         for (int i = 0; i < n; i++) {
-            char *name = weft__weights_memory(w, bytes);
-            if (!name)
-                return;
-            snprintf(name, bytes, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].place = all[i].name;
-            all[i].name = name;
+            all[i].name = weft__weights_print(w, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].layer = number;
             weft__weights_add(w, &all[i]);
         }
@@ -229,23 +240,16 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
 }
 
 /* Lists the initialisers. */
-static void read_graph(weft__weights *w, weft__pb m)
+static void read_graph(weft__weights *w, const weft__onnx_record *f)
 {
-    int64_t nodes = 0, inputs = 0, outputs = 0;
+    weft__pb m = f->message, tensor;
     weft__array a;
     int type;
-    for (weft__pb_field f; weft__pb_next(&m, &f);) {
-        if (f.number == 5 && weft__onnx_tensor(w, f.bytes, &a, &type))
-            weft__weights_add(w, &a);
-        nodes += f.number == 1;
-        inputs += f.number == 11;
-        outputs += f.number == 12;
-    }
-    if (m.next != m.end)
-        weft__onnx_damaged(w, m);
-    weft__weights_fact(w, "nodes", "%lld", (long long)nodes);
-    weft__weights_fact(w, "inputs", "%lld", (long long)inputs);
-    weft__weights_fact(w, "outputs", "%lld", (long long)outputs);
+    while (weft__onnx_field(&m, 5, &tensor) && weft__onnx_tensor(w, tensor, &a, &type))
+        weft__weights_add(w, &a);
+    weft__weights_fact(w, "nodes", "%d", f->count[1]);
+    weft__weights_fact(w, "inputs", "%d", f->count[11]);
+    weft__weights_fact(w, "outputs", "%d", f->count[12]);
 }
 
 /* Puts the arrays of the recurrent nodes in place of their initialisers. */
@@ -254,10 +258,11 @@ static void read_layers(weft__weights *w, weft__pb graph)
     int64_t n = w->n, kept = 0;
     int number = 0, level = 0;
     const char *before = "";
+    weft__onnx_record f;
     node r;
     weft__weights_sort(w);
-    for (weft__pb_field f; weft__pb_next(&graph, &f) && !w->status;)
-        if (f.number == 1 && read_node(w, f.bytes, &r) && r.cell) {
+    while (weft__onnx_each(w, &graph, 1, &f))
+        if (read_node(w, &f, &r)) {
             const char *path = layer_name(w, r.name, number);
             level = strcmp(path, before) ? 0 : level + 1;
             before = path;
@@ -272,24 +277,22 @@ static void read_layers(weft__weights *w, weft__pb graph)
 
 void weft__read_onnx_weights(weft__weights *w)
 {
-    weft__pb m = { w->image, w->image + w->size }, graph = { 0 };
-    for (weft__pb_field f, g; weft__pb_next(&m, &f);) {
-        const char *text = f.number == 2 || f.number == 3 ? weft__onnx_text(w, f.bytes) : NULL;
-        if (f.number == 1)
-            weft__weights_fact(w, "ir version", "%lld", (long long)f.value);
-        else if (text)
-            weft__weights_fact(w, f.number == 2 ? "producer" : "producer version", "%s", text);
-        else if (f.number == 7)
-            graph = f.bytes;
-        else if (f.number == 8)
-            while (weft__pb_next(&f.bytes, &g))
-                if (g.number == 2)
-                    weft__weights_fact(w, "opset", "%lld", (long long)g.value);
-    }
-    if (m.next != m.end)
-        weft__onnx_damaged(w, m);
-    if (!graph.next)
+    weft__pb m = { w->image, w->image + w->size };
+    weft__onnx_record f, graph, opset;
+    if (!weft__onnx_fields(w, m, &f))
+        return;
+    if (f.count[1])
+        weft__weights_fact(w, "ir version", "%lld", (long long)f.value[1]);
+    if (f.count[2])
+        weft__weights_fact(w, "producer", "%s", weft__onnx_text(w, f.bytes[2]));
+    if (f.count[3])
+        weft__weights_fact(w, "producer version", "%s", weft__onnx_text(w, f.bytes[3]));
+    while (weft__onnx_each(w, &m, 8, &opset))
+        weft__weights_fact(w, "opset", "%lld", (long long)opset.value[2]);
+    if (!f.count[7])
         weft__weights_fail(w, WEFT_EFORMAT, "it has no graph; expected an ONNX model");
-    read_graph(w, graph);
-    read_layers(w, graph);
+    if (w->status || !weft__onnx_fields(w, f.bytes[7], &graph))
+        return;
+    read_graph(w, &graph);
+    read_layers(w, f.bytes[7]);
 }

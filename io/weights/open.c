@@ -3,14 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/text.h"
-#include "io/weights/numpy.h"
-
-typedef struct weft__piece {
-    struct weft__piece *next;
-    uint64_t bytes[];
-} piece;
+#include "io/weights/weights.h"
 
 /* ---- for readers ---- */
+void *weft__piece_new(weft__piece **list, size_t bytes)
+{
+    weft__piece *p = bytes < SIZE_MAX / 2 ? calloc(1, sizeof *p + bytes) : NULL;
+    if (!p)
+        return NULL;
+    p->next = *list;
+    *list = p;
+    return p->bytes;
+}
+
+void weft__pieces_end(weft__piece **list)
+{
+    for (weft__piece *p; (p = *list); free(p))
+        *list = p->next;
+}
+
 void weft__weights_fail(weft__weights *w, weft_status status, const char *format, ...)
 {
     char text[640];
@@ -26,15 +37,12 @@ void *weft__weights_memory(weft__weights *w, size_t bytes)
     if (bytes > most - w->used)
         weft__weights_fail(w, WEFT_ENOMEM, "%zu bytes are needed, more than twice the size of the file; the "
                                            "file is damaged", bytes);
-    piece *p = w->status ? NULL : calloc(1, sizeof *p + bytes);
-    if (!p) {
+    void *p = w->status ? NULL : weft__piece_new(&w->memory, bytes);
+    if (p)
+        w->used += bytes;
+    else
         weft__weights_fail(w, WEFT_ENOMEM, "no memory for %zu bytes", bytes);
-        return NULL;
-    }
-    w->used += bytes;
-    p->next = w->memory;
-    w->memory = p;
-    return p->bytes;
+    return p;
 }
 
 const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
@@ -75,8 +83,7 @@ const char *weft__weights_print(weft__weights *w, const char *format, ...)
     return text;
 }
 
-/* Returns a list with room for element n: it grows at 0, and at powers of two from 32 on. NULL: a failure. */
-static void *grown(weft__weights *w, void *list, int64_t n, size_t bytes)
+void *weft__weights_grown(weft__weights *w, void *list, int64_t n, size_t bytes)
 {
     if (w->status || n & (n - 1) || (n && n < 32))
         return w->status ? NULL : list;
@@ -90,7 +97,7 @@ weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
         if (*c < ' ' || *c == 127)
             weft__weights_fail(w, WEFT_EFORMAT, "byte %d in the name of an array; expected a name without "
                                "control characters", *c);
-    weft__array *all = grown(w, w->array, w->n, sizeof *all);
+    weft__array *all = weft__weights_grown(w, w->array, w->n, sizeof *all);
     if (!all)
         return NULL;
     w->array = all;
@@ -110,7 +117,7 @@ void weft__set_strides(weft__array *a)
 
 void weft__weights_fact(weft__weights *w, const char *key, const char *format, ...)
 {
-    weft__fact *all = grown(w, w->fact, w->facts, sizeof *all);
+    weft__fact *all = weft__weights_grown(w, w->fact, w->facts, sizeof *all);
     if (!all)
         return;
     w->fact = all;
@@ -244,20 +251,11 @@ weft_status weft__weights_open(const char *path, const char *part, weft__weights
     return s;
 }
 
-void weft__weights_free(weft__weights *w)
-{
-    for (piece *p = w->memory, *next; p; p = next) {
-        next = p->next;
-        free(p);
-    }
-    w->memory = NULL;
-}
-
 void weft__weights_close(weft__weights *w)
 {
     if (!w)
         return;
-    weft__weights_free(w);
+    weft__pieces_end(&w->memory);
     free(w->image);
     free(w);
 }

@@ -105,10 +105,7 @@ int weft__value_number(const weft__value *v)
 
 static void push_global(machine *m, const char *module, size_t n, const char *name, size_t k)
 {
-    char *text = weft__weights_memory(m->w, n + k + 2);
-    if (!text)
-        return;
-    snprintf(text, n + k + 2, "%.*s.%.*s", (int)n, module, (int)k, name);
+    const char *text = weft__weights_print(m->w, "%.*s.%.*s", (int)n, module, (int)k, name);
     for (const char *p = text; *p; p++)          /* messages and facts show the name */
         expect(m, *p > ' ' && *p <= '~', "found a name that is not of plain letters");
     weft__value v = { .tag = WEFT__P_FOREIGN, .text = text };

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "io/weights/weights.h"
 
 enum { HEADER_LIMIT = 100000000, SHORTEST = 32 }; /* bytes: of a header, of an entry */
@@ -284,17 +285,6 @@ static int by_alignment(const void *a, const void *b)
 {
     int x = dtype_of(a), y = dtype_of(b);
     return x != y ? x - y : strcmp(((const weft__output *)a)->name, ((const weft__output *)b)->name);
-}
-
-void weft__print_json(FILE *to, const char *text)
-{
-    fprintf(to, "\"");
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ')
-            fprintf(to, "\\u%04x", (unsigned)*c);
-        else
-            fprintf(to, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-    fprintf(to, "\"");
 }
 
 static void print_entry(FILE *to, const weft__output *o, size_t offset)

@@ -1,6 +1,5 @@
 /* save.c - weft_save_weights: writes weights as safetensors or HDF5, the same bytes for the same weights. */
 #include <stdlib.h>
-#include <string.h>
 #include "io/weights/weights.h"
 
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
@@ -28,7 +27,7 @@ static weft_status download(const char *path, const weft_module *m, const weft__
 {
     const weft_tensor *x = &weft__numbers_of(p)->value;
     weft *w = m->w;
-    *o = (weft__output){ weft__path_in(m, p), weft__kind_of(x), NULL };
+    *o = (weft__output){ weft__path_below(p, m), weft__kind_of(x), NULL };
     size_t bytes = weft__kind_bytes(&o->kind);
     void *values = malloc(bytes + 1);
     o->values = values;

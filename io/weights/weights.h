@@ -26,6 +26,11 @@ typedef struct weft__array {
     bool transposed;             /* for the report: the file has the axes in another order */
 } weft__array;
 
+/* Zeroed blocks of memory that end together. weft__piece_new returns NULL if memory is short. */
+typedef struct weft__piece { struct weft__piece *next; uint64_t bytes[]; } weft__piece;
+void *weft__piece_new(weft__piece **list, size_t bytes);
+void  weft__pieces_end(weft__piece **list);
+
 /* A line of `weft info`: "producer", "torch 2.15". */
 typedef struct weft__fact { const char *key, *value; } weft__fact;
 
@@ -41,7 +46,7 @@ typedef struct weft__weights {
     weft__array *array;          /* sorted by name once the file is open */
     weft__fact *fact;
     int64_t n, facts;            /* arrays, facts */
-    struct weft__piece *memory;  /* of names and of what readers allocate */
+    weft__piece *memory;         /* of names and of what readers allocate */
     size_t used;                 /* bytes of it */
     const char *part;            /* weft_weights_opts.part, for nested checkpoints; or NULL */
     bool by_layer;               /* names come from layers without stable names: Keras, ONNX */
@@ -53,14 +58,14 @@ typedef struct weft__weights {
 /* Opens a file of any format and lists its arrays. After a failure *out is NULL. */
 weft_status weft__weights_open(const char *path, const char *part, weft__weights **out);
 void        weft__weights_close(weft__weights *);
-/* Frees what readers have allocated. */
-void        weft__weights_free(weft__weights *);
 /* For readers. These keep the first failure. fail: the message is "PATH: FORMAT: text". */
 void  weft__weights_fail(weft__weights *, weft_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns zeroed memory that lives as long as the weights; NULL, and a failure, if memory is short or if the
  * readers have asked for more than twice the file's size plus 16 MiB. */
 void *weft__weights_memory(weft__weights *, size_t bytes);
+/* Returns a list of this memory with room for element n, as weft__grown. NULL: a failure. */
+void *weft__weights_grown(weft__weights *, void *list, int64_t n, size_t bytes);
 /* Copies n bytes as a text. A text with a 0 inside, or that is not UTF-8, is a failure: returns NULL. */
 const char *weft__weights_text(weft__weights *, const void *bytes, size_t n);
 /* Returns a formatted text that lives as long as the weights; "" after a failure. */
@@ -99,8 +104,6 @@ weft_status weft__save_hdf5(const char *path, weft__output *list, int64_t n);   
 /* safetensors.c: metadata: the members of a checkpoint's "__metadata__" in JSON, with eight zeros first,
  * which become its checksum; NULL: weights as PyTorch writes them. */
 weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n, const char *metadata);
-/* Prints a text of UTF-8 with its quotes. */
-void weft__print_json(FILE *to, const char *text);
 
 /* ---- hdf5.c ---- */
 /* Begins a session on an HDF5 file in memory. Returns false after a failure; call end in any case. */
@@ -121,11 +124,21 @@ bool weft__array_is_inside(const weft__array *, const unsigned char *begin, size
  * row-major order. Errors as weft__h5_read; the weights then fail. Returns whether it was read. */
 bool weft__array_read(weft__weights *, const weft__array *, weft__number as, void *values);
 
+/* ---- numpy.c: the .npy format ---- */
+/* Reads the header of a .npy file in memory: sets kind, stride and bytes of *a. Returns NULL, or the reason
+ * if it is not an array that weft reads: "has Python objects ..". */
+const char *weft__npy_read(const unsigned char *bytes, size_t size, weft__array *a);
+/* Writes the header of a .npy file with numbers of this kind: float32, float64, int32 or int64. Row-major
+ * numbers follow it. Returns its length; 0 for other types. */
+enum { WEFT__NPY_HEADER = 256 };
+size_t weft__npy_header(const weft__kind *kind, char header[WEFT__NPY_HEADER]);
+
 /* ---- one reader for each format: the image is in memory; each returns with arrays or with a failure ---- */
 void weft__read_checkpoint_weights(weft__weights *);     /* checkpoint.c: in safetensors */
 void weft__read_safetensors(weft__weights *);    /* safetensors.c */
 void weft__read_torch(weft__weights *);          /* torch.c: zip with data.pkl */
 void weft__read_npz(weft__weights *);            /* numpy.c */
+void weft__read_npy(weft__weights *);            /* numpy.c: a lone array, as "array" */
 void weft__read_hdf5_weights(weft__weights *);   /* hdf5.c: state dicts, checkpoints; calls read_keras */
 void weft__read_keras(weft__weights *);          /* keras.c: the session is open, and stays open */
 void weft__read_keras_zip(weft__weights *);      /* keras.c: .keras, a zip with model.weights.h5 */

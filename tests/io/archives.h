@@ -1,12 +1,14 @@
 /* archives.h - the common parts of tests of files with weights: they are opened and compared. */
 #ifndef TESTS_ARCHIVES_H
 #define TESTS_ARCHIVES_H
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 #include "files.h"
 
+/* Opens a file, and closes the one of the call before. */
 UNUSED static weft__weights *open_weights(const char *path, const char *part)
 {
-    weft__weights *w;
+    static weft__weights *w;
+    weft__weights_close(w);
     DOES(weft__weights_open(path, part, &w));
     return w;
 }

@@ -56,7 +56,6 @@ FORMAT_TEST(checkpoint_files, each_flipped_bit_is_detected)
         b.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     same_bits("x", numbers(x), ((weft_real[]){ 5, 6 }), 2);
-    free(b.at);
 }
 
 /* Right checksums of numbers that no run can have are not enough. */

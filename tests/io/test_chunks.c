@@ -133,7 +133,6 @@ FILE_TEST(chunks, chunks_after_the_end_of_an_extensible_array_are_missing)
     memcpy(head + SUM, &sum, sizeof sum);
     write_bytes(path, b.at, b.n);
     REFUSES(weft_load_weights(path, m.m, NULL, NULL), WEFT_EFORMAT, "lacks some of its chunks");
-    free(b.at);
 }
 
 FILE_TEST(chunks, every_chunk_index_is_read)
@@ -243,5 +242,4 @@ FILE_TEST(chunks, repeated_leaf_is_refused)
         memcpy(at, was, LEAF);
     }
     stays(&m);
-    free(b.at);
 }

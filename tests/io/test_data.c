@@ -246,7 +246,6 @@ FILE_TEST(journal, appends_after_a_cut_line)
     }
     content b = read_bytes(path);
     cr_assert_str_eq((char *)b.at, "{\"a\": 1}\n{\"b\": \n{\"c\": 0}\n{\"c\": 1}\n");
-    free(b.at);
 }
 
 Test(journal, open_errors_are_reported)

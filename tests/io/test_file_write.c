@@ -236,7 +236,6 @@ FILE_TEST(file_write, size_limit_gives_an_error)
         cr_assert_eq(ended(child), 0, "%s", before ? "with one that was pending" : "with none pending");
         cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     }
-    free(b.at);
 }
 
 static void line(weft_journal *j, double n, const char *text)
@@ -278,7 +277,6 @@ FILE_TEST(file_write, cut_journal_line_affects_no_other)
                *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";
     cr_assert(!strncmp(text, "{\"n\": 1, \"text\": \"good\"}\n{\"n\": 2", 31));
     cr_assert_str_eq(text + b.n - strlen(last), last);
-    free(b.at);
 }
 
 /* ---- writers of one path ---- */
@@ -356,7 +354,6 @@ static void holds(const char *path, const char *text)
 {
     content b = read_bytes(path);
     cr_assert_str_eq((char *)b.at, text);
-    free(b.at);
 }
 
 FILE_TEST(file_write, program_bytes_are_written_whole_or_not_at_all)

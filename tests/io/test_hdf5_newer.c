@@ -192,7 +192,6 @@ FILE_TEST(hdf5_newer, file_open_for_swmr_writing_is_read)
     b.at[SUM] ^= 1;                              /* damaged files are not retried */
     const char *damaged = put_bytes("sum.h5", b.at, b.n);
     REFUSES(weft_load_weights(damaged, m.m, NULL, NULL), WEFT_EFORMAT, "cannot be opened");
-    free(b.at);
     H5Fclose(file);
     DOES(weft_load_weights(path, m.m, NULL, NULL));
     file = H5Fopen(path, H5F_ACC_RDWR, access);

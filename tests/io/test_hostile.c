@@ -16,7 +16,7 @@ typedef struct row {
 /* ---- bytes ---- */
 static content copy_of(const void *bytes, size_t n)
 {
-    return (content){ memcpy(calloc(n + 1, 1), bytes, n), n };
+    return lent((content){ memcpy(calloc(n + 1, 1), bytes, n), n });
 }
 static content bytes(const row *r) { return copy_of(r->text, r->n); }
 static content golden(const row *r) { return read_bytes(sample(r->text)); }
@@ -29,7 +29,7 @@ static content safetensors(const row *r)
     size_t length = strlen(r->text);
     content file = { calloc(8 + length + r->n, 1), 8 + length + r->n };
     memcpy(zip_number(file.at, length, 8), r->text, length);
-    return file;
+    return lent(file);
 }
 #define SAFE(header, n, says) { "safetensors", says, safetensors, header, n, NULL }
 #define ITEM(name, size, at) "\"" name "\":{\"dtype\":\"F32\",\"shape\":[" size "],\"data_offsets\":[" at "]}"
@@ -44,7 +44,7 @@ static content npy(const row *r)
     content file = { calloc(22 + length, 1), 22 + length };
     memcpy(file.at, "\x93NUMPY\1", 7);
     memcpy(zip_number(file.at + 8, length, 2), r->text, length);
-    return file;
+    return lent(file);
 }
 #define NPY(header)  { "NumPy", "array has a wrong header; expected {'descr':", npy, header, 0, NULL }
 #define SHAPE(shape) NPY(LIKE(shape))
@@ -64,7 +64,7 @@ static content zip(const row *r)
 {
     char *zeros = r->n == BOMB || r->n == KERAS_BOMB ? calloc(ZEROS, 1) : NULL, part, how;
     member a = array_member("a.npy"), b = array_member("b.npy"), m[2] = { a, a };
-    content hidden = zip_new(&b, 1);
+    content hidden = lent(zip_new(&b, 1));
     long at, value;
     int length;
     if (zeros)
@@ -82,9 +82,8 @@ static content zip(const row *r)
         zip_number(from + at, (uint64_t)value, how == ':' ? 4 : 1);
         p += length;
     }
-    free(hidden.at);
     free(zeros);
-    return file;
+    return lent(file);
 }
 #define ZIP(kind, changes, says) { kind == KERAS_BOMB ? "Keras" : "NumPy", says, zip, changes, kind, NULL }
 
@@ -99,7 +98,8 @@ static content pickled(const void *code, size_t n)
 {
     float numbers[4] = { 1, 2, 3, 4 };
     weft__turn(sizeof *numbers, numbers, sizeof numbers);
-    return zip_new((member[]){ { "a/data.pkl", code, n, false }, { "a/data/0", numbers, 16, false } }, 2);
+    const member m[] = { { "a/data.pkl", code, n, false }, { "a/data/0", numbers, 16, false } };
+    return lent(zip_new(m, 2));
 }
 static content pickle(const row *r) { return pickled(r->text, r->n); }
 static content marks(const row *r)
@@ -211,9 +211,7 @@ static content keras(const row *r) /* without weights if there is no `fill` */
 {
     content h5 = r->fill ? hdf5(r) : copy_of("", 0);
     member m[] = { { "metadata.json", "{}", 2, false }, { "model.weights.h5", h5.at, h5.n, false } };
-    content file = zip_new(m, r->fill ? 2 : 1);
-    free(h5.at);
-    return file;
+    return lent(zip_new(m, r->fill ? 2 : 1));
 }
 #define KERAS(fill, says) { "Keras", says, keras, NULL, 0, fill }
 
@@ -383,7 +381,6 @@ FILE_TEST(hostile, files_are_refused_and_change_nothing, .init = unchecked)
         cr_expect(CHECK_SANITIZED || (most_resident() - resident) << 10 < (long)most, "%s", rows[i].says);
         cr_expect_eq(saved_state(m, NULL), before, "%s: a weight has changed", rows[i].says);
         OK(w);
-        free(file.at);
     }
     nothing_is_open();
     cr_assert(access("weft_evil", F_OK));
@@ -408,8 +405,6 @@ FILE_TEST(hostile, valid_files_of_these_forms_are_read)
         weft__weights *all = open_weights(put_bytes("good", file.at, file.n), NULL);
         cr_assert_eq(all->n, 1);
         has_numbers(all, good[i].says, good[i].format, values[i]);
-        weft__weights_close(all);
-        free(file.at);
     }
 }
 
@@ -451,7 +446,6 @@ FILE_TEST(hostile, cut_and_changed_files_are_survived)
             }
             b.at[i] = was;
         }
-        free(b.at);
     }
     nothing_is_open();
 }
@@ -484,7 +478,5 @@ FILE_TEST(hostile, changed_pickles_are_survived)
             }
             cr_assert(read, "byte %zu as it was", i);
         }
-        free(code);
-        weft__weights_close(all);
     }
 }

@@ -26,7 +26,6 @@ FILE_TEST(npz, arrays_of_all_types_are_read)
     has_numbers(all, "a/b", "float32 [1]", (double[]){ 1 });
     cr_assert(array_of(all, "text")->kind.type == WEFT__ODD &&
               array_of(all, "complex")->kind.type == WEFT__ODD);
-    weft__weights_close(all);
 }
 
 FILE_TEST(npz, lone_compressed_and_zip64_files_are_read)
@@ -36,7 +35,6 @@ FILE_TEST(npz, lone_compressed_and_zip64_files_are_read)
     for (int i = 0; i < COUNT(lone); i++) {
         weft__weights *all = open_weights(sample(lone[i]), NULL);
         has_numbers(all, "array", i ? "float32 [2, 3]" : "float64 [2, 3]", six);
-        weft__weights_close(all);
     }
     for (int i = 0; i < COUNT(archives); i++) {
         weft__weights *all = open_weights(sample(archives[i]), NULL);
@@ -44,7 +42,6 @@ FILE_TEST(npz, lone_compressed_and_zip64_files_are_read)
         has_numbers(all, "b", "float64 [3]", six);
         if (i)
             has_numbers(all, "w", "float32 [2, 3]", six);
-        weft__weights_close(all);
     }
 }
 
@@ -61,5 +58,4 @@ FILE_TEST(npz, written_header_is_numpys)
     weft__kind k = { WEFT__F64, 6, { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX } };
     cr_assert(weft__npy_header(&k, header) == 192 && header[191] == '\n');
     cr_assert_eq(weft__npy_header(&array_of(all, "f2")->kind, header), 0);
-    weft__weights_close(all);
 }

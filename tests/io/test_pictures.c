@@ -10,8 +10,12 @@ static char *lines(const weft_chart *charts, int64_t n, int columns)
     return drawn_text(weft_plot_lines(path, nasty, charts, n, columns));
 }
 
-/* The element that begins at `at`; to be freed. */
-static char *element(const char *at) { return strndup(at, (size_t)(strstr(at, "/>") - at)); }
+/* The element that begins at `at`. */
+static const char *element(const char *at)
+{
+    size_t n = (size_t)(strstr(at, "/>") - at);
+    return (char *)lent((content){ (unsigned char *)strndup(at, n), n }).at;
+}
 
 Test(pictures, curves_show_their_points)
 {
@@ -29,14 +33,11 @@ Test(pictures, curves_show_their_points)
     cr_assert(strstr(text, "viewBox=\"0 0 960 480\"") && !strstr(text, "translate("));
     cr_assert_eq(count(text, "<circle"), 20, "few points must have dots, an outline none");
     cr_assert_eq(count(text, "class=\"curve\""), 4);
-    char *first = element(strstr(text, "class=\"curve\""));
-    char *straight = element(strstr(text, "#d55e00\" d"));
+    const char *first = element(strstr(text, "class=\"curve\""));
+    const char *straight = element(strstr(text, "#d55e00\" d"));
     cr_assert_eq(count(first, "M"), 2, "a NaN lifts the pen: %s", first);
     cr_assert(count(first, "l") < 60 && count(first, "l") > 10, "few points on a smooth curve: %s", first);
     cr_assert_eq(count(straight, "l"), 1, "two points of a straight line: %s", straight);
-    free(first);
-    free(straight);
-    free(text);
 }
 
 /* Each omitted point is within the allowed distance of the path. */
@@ -66,7 +67,6 @@ Test(pictures, path_omits_only_points_on_its_line)
             at[1] += step[1];
         }
         cr_assert_eq(i, N);
-        free(text);
     }
 }
 
@@ -91,7 +91,6 @@ Test(pictures, odd_numbers_give_valid_curves)
         DRAWN(weft_plot_lines(path, NULL, &chart, 1, (int)dice(2)));
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
-        free(text);
     }
 }
 
@@ -124,15 +123,13 @@ Test(pictures, bands_lie_below_curves)
     const char *at = text;
     for (int k = 0; k < 4; k++) {
         cr_assert_not_null(at = strstr(at, "<path class=\"band\""));
-        char *one = element(at++);
+        const char *one = element(at++);
         cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
         cr_assert_eq(count(one, "Z"), want[k]);
         cr_assert(strstr(one, colours[k]), "must have the colour of the previous curve: %d: %s", k, one);
-        free(one);
     }
     cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands must not use a colour");
     cr_assert(strstr(text, ">-20<"), "the axis must include low");
-    free(text);
 }
 
 /* Names too wide for one row are placed, without overlap, at the ends of curves that end at one x. Otherwise
@@ -162,7 +159,6 @@ Test(pictures, long_names_take_several_rows)
                 before = y;
             }
             cr_assert_eq(rows, n < 3 || legend ? (n + 1) / 2 : n, "%d names: %g rows", n, rows);
-            free(text);
         }
 }
 
@@ -189,7 +185,6 @@ Test(pictures, axes_can_be_logarithmic)
                                   { .y_base = 2 } };
     char *text = lines(charts, 3, 0);
     cr_assert(strstr(text, "viewBox=\"0 0 960 1484\"") && strstr(text, "translate(0 1004)"), "one column");
-    free(text);
     text = lines(charts, 3, 2);
     cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
     cr_assert(strstr(text, "viewBox=\"0 0 1120 804\"") && strstr(text, "translate(560 44)") &&
@@ -207,7 +202,6 @@ Test(pictures, axes_can_be_logarithmic)
               up[2]);
     cr_assert(fabs((even[2] - even[1]) - 2 * (even[1] - even[0])) < .4);
     cr_assert(up[2] > 90, "no curve along the frame: %g", up[2]);
-    free(text);
 }
 
 static void marks_are(const weft_chart *chart, const char *const *some, const char *const *none)
@@ -217,7 +211,6 @@ static void marks_are(const weft_chart *chart, const char *const *some, const ch
         cr_assert(strstr(text, *some), "no mark %s", *some);
     for (; *none; none++)
         cr_assert(!strstr(text, *none), "a mark %s", *none);
-    free(text);
 }
 
 Test(pictures, axis_labels_have_one_notation)
@@ -253,8 +246,6 @@ Test(pictures, have_the_same_bytes_in_every_locale)
         comma_end();
     }
     cr_assert_str_eq(text[0], text[1]);
-    free(text[0]);
-    free(text[1]);
 }
 
 /* The lines of a file are short, unless a text is long. */
@@ -273,7 +264,6 @@ Test(pictures, have_short_lines)
         for (char *at = text; *at; at += strcspn(at, "\n") + 1)
             cr_assert(strcspn(at, "\n") <= 400, "%.60s", at);
         cr_assert_str_eq(text + strlen(text) - 8, "\n</svg>\n");
-        free(text);
     }
 }
 
@@ -296,6 +286,4 @@ Test(pictures, keep_the_old_file_on_errors)
     cr_assert_eq(weft_plot_heatmap(NULL, "t", 1, 1, &one, NULL, NULL, NULL), WEFT_EARG);
     char *after = text_of_file();
     cr_assert_str_eq(before, after);
-    free(before);
-    free(after);
 }

@@ -33,7 +33,6 @@ Test(pictures_batch, shows_values_of_tokens)
                                       &(weft_placement){ 2, 4, row, column }));
     cr_assert(strstr(text, "rows: 2 x 4 = 8 cells, 2 of them pads (25 %)"));
     cr_assert_eq(count(text, "class=\"pad\""), 6 + 2);
-    free(text);
 }
 
 Test(pictures_batch, each_token_and_pad_has_a_cell)
@@ -67,7 +66,6 @@ Test(pictures_batch, each_token_and_pad_has_a_cell)
                 snprintf(want, sizeof want, "<title>sequence %d, token %d: %d</title>", (int)i, t, ++at);
                 cr_assert_eq(count(text, want), 5, "%s", want);
             }
-        free(text);
     }
 }
 

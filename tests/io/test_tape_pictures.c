@@ -24,7 +24,7 @@ static void drawn(weft *w, weft_tensor *of)
     OK(w);
 }
 
-static char *picture(weft *w, weft_tensor *of)   /* to be freed */
+static char *picture(weft *w, weft_tensor *of)
 {
     char *text = drawn_text(weft_plot_tape(path, nasty, w, of));
     OK(w);
@@ -48,12 +48,10 @@ TABLE_TEST(tape_pictures, show_numbers_and_gradients)
     for (int i = 0; i < COUNT(parts); i++)
         cr_assert(strstr(text, parts[i]), "no %s", parts[i]);
     cr_assert(!strstr(text, "neg") && !strstr(text, "<script"));
-    free(text);
     text = picture(w, NULL);
     cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
                   strstr(text, ">24.7<") && !strstr(text, "gradient"),
               "must draw all of the tape without gradients");
-    free(text);
 }
 
 /* ---- layout ---- */
@@ -104,7 +102,6 @@ CPU_TEST(tape_pictures, arrows_avoid_boxes)
     expression(w);
     char *text = picture(w, NULL);
     lies_well(text);
-    free(text);
     for (int k = 0; k < rounds(60, 600); k++) {
         weft_clear(w);
         weft_tensor *x[64] = { weft_scalar(w, 1), weft_scalar(w, 2), weft_zeros(w, WEFT_SHAPE(2)) };
@@ -123,7 +120,6 @@ CPU_TEST(tape_pictures, arrows_avoid_boxes)
         text = text_of_file();
         well_formed(text);
         lies_well(text);
-        free(text);
     }
 }
 
@@ -161,7 +157,6 @@ TABLE_TEST(tape_pictures, backward_after_drawing_has_the_same_bits)
     cr_assert(strstr(text, ">net.lstm.weight_ih_l0<") && strstr(text, ">layer=0<") &&
                   strstr(text, "net.lstm.weight_ih_l0 [12, 2]</title>"),
               "%s", text);
-    free(text);
 }
 
 CPU_TEST(tape_pictures, have_the_same_bytes_in_every_locale)
@@ -175,8 +170,6 @@ CPU_TEST(tape_pictures, have_the_same_bytes_in_every_locale)
         comma_end();
     }
     cr_assert_str_eq(text[0], text[1]);
-    free(text[0]);
-    free(text[1]);
 }
 
 TABLE_TEST(tape_pictures, are_valid_graphviz)
@@ -200,7 +193,6 @@ TABLE_TEST(tape_pictures, are_valid_graphviz)
             inside ^= *at == '"';
             cr_assert(!inside || *at != '\n');
         }
-        free(text);
         unlink(path);
     }
 }
@@ -228,8 +220,6 @@ CPU_TEST(tape_pictures, invalid_arguments_are_refused)
     OK(w);
     char *after = text_of_file();
     cr_assert_str_eq(before, after);
-    free(before);
-    free(after);
     drawn(w, early);
     strcpy(strrchr(path, '.'), ".dot");
     drawn(w, y);
@@ -256,6 +246,5 @@ Test(tape_pictures, errors_of_backward_are_reported)
     cr_assert(!weft_ok(w) && access(path, F_OK));
     char *text = drawn_text(weft_plot_tape(path, "a failed step, without its numbers", w, NULL));
     cr_assert(strstr(text, ">%0 square<") && strstr(text, ">[1]<") && !strstr(text, "= 2"));
-    free(text);
     CLEAN_FAILED(w);
 }

@@ -22,11 +22,9 @@ FILE_TEST(torch, state_dicts_are_read)
     cr_assert_str_eq(all->array[0].name, "lstm.bias_hh_l0");
     cr_assert_eq(array_of(all, "lstm.weight_ih_l0_reverse")->kind.size[1], 3);
     cr_assert_str_eq(fact_of(all, "format"), "torch.save, version 3");
-    weft__weights_close(all);
     all = open_weights(sample("parallel.pt"), NULL);
     are_filled(all, 10);
     cr_assert_str_eq(all->array[9].name, "module.out.weight");
-    weft__weights_close(all);
 }
 
 FILE_TEST(torch, checkpoint_gives_its_model_or_a_part)
@@ -40,18 +38,15 @@ FILE_TEST(torch, checkpoint_gives_its_model_or_a_part)
     are_filled(all, 2);
     for (int i = 0; i < COUNT(facts); i++)
         cr_assert_str_eq(fact_of(all, facts[i][0]), facts[i][1], "%s", facts[i][0]);
-    weft__weights_close(all);
     all = open_weights(path, "optimizer.state");
     cr_assert_eq(all->n, 6);
     has_numbers(all, "1.step", "float32 []", (double[]){ 1 });
-    weft__weights_close(all);
     REFUSES_WEIGHTS(path, "nothing", "has no part nothing");
     REFUSES_WEIGHTS(path, "optimizer.param_groups", "has no tensors");
     all = open_weights(sample("parts.pt"), NULL);
     cr_assert(all->n == 3 && !*fact_of(all, "part"));
     has_numbers(all, "decoder.0.w", "float32 [2]", (double[]){ 0, 1 / 64. });
     has_numbers(all, "decoder.1", "float32 [1]", (double[]){ 1 });
-    weft__weights_close(all);
 }
 
 FILE_TEST(torch, views_have_their_numbers)
@@ -74,10 +69,8 @@ FILE_TEST(torch, views_have_their_numbers)
         has_numbers(all, ones[i], "float32 [2]", (double[]){ 1, 1 });
     has_numbers(all, "expanded", "float32 [2, 3]", (double[]){ 1, 1, 1, 1, 1, 1 });
     cr_assert(array_of(all, "turned")->bytes == array_of(all, "base")->bytes);
-    weft__weights_close(all);
     all = open_weights(sample("tensor.pt"), NULL);
     has_numbers(all, "tensor", "float32 [4, 6]", base);
-    weft__weights_close(all);
 }
 
 FILE_TEST(torch, tensors_of_all_types_are_read)
@@ -95,11 +88,9 @@ FILE_TEST(torch, tensors_of_all_types_are_read)
     has_numbers(all, "bool", "bytes [3]", (double[]){ 1, 0, 1 });
     for (int i = 0; i < COUNT(odd); i++)
         cr_assert_eq(array_of(all, odd[i])->kind.type, WEFT__ODD);
-    weft__weights_close(all);
     all = open_weights(sample("big.pt"), NULL);
     has_numbers(all, "n", "big-endian int64 [2]", (double[]){ 1, -2 });
     has_numbers(all, "w", "big-endian float32 [3]", (double[]){ 0, 1 / 64., 2 / 64. });
-    weft__weights_close(all);
 }
 
 FILE_TEST(torch, objects_are_not_created)
@@ -107,7 +98,6 @@ FILE_TEST(torch, objects_are_not_created)
     weft__weights *all = open_weights(sample("evil.pt"), NULL);
     has_numbers(all, "w", "float32 [2]", (double[]){ 1, 1 });
     cr_assert(all->n == 1 && !strcmp(fact_of(all, "not called"), "posix.system"));
-    weft__weights_close(all);
     cr_assert(access("weft_evil", F_OK));
 }
 

@@ -52,8 +52,8 @@ UNUSED static golden_case next_case(const unsigned char **p)
 }
 /* For each case `c` of a golden file. */
 #define FOR_CASES(c, file)                                                                        \
-    for (content c##_all = read_bytes(golden_path("interchange/onnx/" file)), c##_free = c##_all; \
-         c##_free.at; free(c##_free.at), c##_free.at = NULL)                                      \
+    for (content c##_all = read_bytes(golden_path("interchange/onnx/" file)), c##_once = c##_all; \
+         c##_once.at; c##_once.at = NULL)                                                         \
         for (const unsigned char *c##_at = c##_all.at; c##_at < c##_all.at + c##_all.n;)          \
             for (golden_case c = next_case(&c##_at); c.model.at; c.model.at = NULL)
 

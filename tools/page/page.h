@@ -2,7 +2,7 @@
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
 #include <string.h>
-#include "io/pictures/chart.h"
+#include "io/pictures/scale.h"
 #include "tools/lab/lab.h"
 
 /* figures: figures and tables so far, for unique names. paper: path of a report in Markdown, whose pictures

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 #include "io/io.h"
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 #include "tools/plan/plan.h"
 
 /* The lists of a plan. rows, width, most: of each batch. cell: its first cell, piece: its first piece. ends

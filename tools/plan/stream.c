@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 #include "tools/corpora/lengths.h"
 #include "tools/plan/plan.h"
 #include "weft_plan.h"

@@ -1,7 +1,7 @@
 /* output.c - prints results as text or as JSON. */
 #include <jansson.h>
 #include <math.h>
-#include "io/weights/numpy.h"
+#include "io/weights/weights.h"
 #include "tools/weights/arrays.h"
 
 static char key[128]; /* of the next value; empty in a list */

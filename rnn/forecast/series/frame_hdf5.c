@@ -103,7 +103,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     weft__h5 *h;
     weft__table t = { 0 };
     weft_status s = weft__check_series("weft_frame_read_hdf5", f, names);
-    s = s ? s : weft__h5_open_file(path, weft__h5_signature, &h);
+    s = s ? s : weft__h5_open_file(path, &h);
     if (s != WEFT_OK)
         return s;
     read_columns(h, group, names, &t);

@@ -1,20 +1,14 @@
-/* recurrent.h - a call of the fused recurrent layer: its attributes, inputs, results and sizes, for
- * recurrent.c, which defines the operator, and recurrent_run.c, which runs it.
+/* recurrent.h - a call of the fused recurrent layer: its inputs, results and sizes, for rnn/recurrent.c,
+ * which defines the operator, rnn/recurrent_run.c, which runs it, and readers of the tape.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
  * slots H columns of the buffer. core/cells.def defines the cells. */
-#ifndef WEFT_RNN_RECURRENT_H
-#define WEFT_RNN_RECURRENT_H
+#ifndef WEFT_RECURRENT_H
+#define WEFT_RECURRENT_H
+#include "autograd/attributes.h"
 #include "autograd/fused.h"
-#include "rnn/rnn.h"
 
-/* Attributes of one direction. input: index of each input in the call's x, -1 if absent. both: the
- * attributes of the other direction follow. trace: of the layer, or NULL. run: number of this run in the
- * trace. */
-typedef struct {
-    weft__cell cell; bool reverse, lean, both; int layer; int8_t input[WEFT__RNN_INPUTS];
-    weft__trace *trace; uint64_t run;
-} attributes;
+typedef weft__recurrent_of attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static inline const attributes *how(const weft_call *c) { return c->attributes; }
@@ -71,8 +65,4 @@ static inline const weft__fold *fold(const weft_call *c)
     const weft__form *x = packed(c);
     return x->layout == WEFT_ROWS ? x->place->fold : NULL;
 }
-
-/* See recurrent_run.c. The second runs backward with the saved gates. */
-void weft__recurrent_run(weft_call *);
-void weft__recurrent_back(const weft_call *);
 #endif
