@@ -76,7 +76,7 @@ typedef struct weft__finish {
     int f; real p, q;
 } weft__finish;
 
-/* Windows as rows of an operand: row i is made of the rows index[i * width + j], j < width, of a matrix with
+/* Windows as rows of an operand: row i holds the rows index[i * width + j], j < width, of a matrix with
  * `columns` columns, one after the other. An index below 0 gives zeros. */
 typedef struct weft__gathered { const int32_t *index; int64_t width, columns; } weft__gathered;
 

@@ -203,14 +203,14 @@ static void product_of_windows(run *t, bool of_weight, int64_t rows, int64_t col
     weft__product p = of_weight ? dense_product(1, m, k, rows) : dense_product(2, rows, m, k);
     real *x = reals(t, FROM * columns, -1, 1), *other = reals(t, (of_weight ? rows : k) * m, -1, 1),
          *copy = room(t, rows * k, sizeof *copy), *y = room(t, p.m * p.n, sizeof *y),
-         *want = room(t, p.m * p.n, sizeof *want);
+         *of_copy = room(t, p.m * p.n, sizeof *of_copy);
     t->k->gather(&t->d, rows * width, columns, FROM, x, g.index, 0, copy, false);
-    t->k->gemm(&t->d, &p, of_weight ? other : copy, of_weight ? copy : other, want);
+    t->k->gemm(&t->d, &p, of_weight ? other : copy, of_weight ? copy : other, of_copy);
     p.gathered = &g;
     cr_assert(t->k->gemm_gathers(&t->d, &p) || on_gpu(t) || !strcmp(t->k->name, "ref"));
     if (t->k->gemm_gathers(&t->d, &p)) {
         t->k->gemm(&t->d, &p, of_weight ? other : x, of_weight ? x : other, y);
-        same_bits("windows", y, want, p.m * p.n);
+        same_bits("windows", y, of_copy, p.m * p.n);
     }
     forget(t);
 }
