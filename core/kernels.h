@@ -90,7 +90,7 @@ typedef struct weft__product {
     weft_precision precision; bool back;
     const weft__finish *then;                    /* host memory; NULL: no epilogue */
     const void *packed;                          /* b packed by gemm_pack for this kind of product, or NULL */
-    const weft__gathered *gathered;              /* rows of a, of b if ta; see gemm_gathers. NULL: as they are */
+    const weft__gathered *gathered;              /* rows of a, or of b if ta; NULL: none */
 } weft__product;
 
 /* destination of a gradient; NULL: not needed */

@@ -3,8 +3,9 @@
  *
  * On a CPU the product gathers the windows itself, each thread for a block of rows in its cache. Elsewhere
  * windows are copied and multiplied in pieces of some rows, so the copies take little memory. The gradient of
- * x is such a convolution too: a token gets the gradients of the rows that read it, and no two rows read it as
- * the same column. The order of sums over tokens depends on the extents of the weight and their number only. */
+ * x is such a convolution too: a token gets the gradients of the rows that read it, and no two rows read it
+ * as the same column. The order of sums over tokens depends only on their number and on the extents of the
+ * weight. */
 #include "autograd/op.h"
 
 enum { X_, WEIGHT, BIAS };
@@ -78,7 +79,8 @@ static real *turned_weight(const weft_call *c, int a, int b, int last)
     return to;
 }
 /* y [rows, out] (+)= windows by the transpose of weight [out, width * columns], piece by piece. */
-static void multiply_pieces(const weft_call *c, const windows *v, weft__product p, const real *weight, real *y)
+static void multiply_pieces(const weft_call *c, const windows *v, weft__product p, const real *weight,
+                            real *y)
 {
     const int64_t some = rows_a_piece(c, v);
     p.gathered = NULL;
@@ -143,7 +145,7 @@ static void conv_run(weft_call *c)
 }
 
 /* ---- gradients ---- */
-/* sums [out, width * columns] = the transpose of dy by the windows, over tokens in the order of the pieces. */
+/* sums [out, width * columns] = the transpose of dy by the windows, in the order of the pieces. */
 static void sum_pieces(const weft_call *c, const windows *v, weft__product p, const real *dy, real *sums)
 {
     const int64_t some = rows_a_piece(c, v);

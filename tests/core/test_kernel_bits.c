@@ -195,7 +195,8 @@ Test(bits, a_padded_product_does_not_depend_on_its_batch)
 }
 
 /* A product that gathers windows has the bits of the product of their copies. */
-static void product_of_windows(run *t, bool of_weight, int64_t rows, int64_t columns, int64_t width, int64_t m)
+static void product_of_windows(run *t, bool of_weight, int64_t rows, int64_t columns, int64_t width,
+                               int64_t m)
 {
     enum { FROM = 50 };
     const int64_t k = width * columns;
