@@ -62,7 +62,7 @@ TABLE_TEST(trace, has_the_same_bits_in_every_layout)
             bool first = layout == WEFT_PACKED;
             traced_run it = run_of(r, &k, laid_out(random_ragged(w, 4, k.o.input, &l), layout), l.n);
             put_trace(first ? &plain : &traced, &it.t);
-            cr_assert_eq(weft_layout_of(it.t.h), layout);
+            cr_assert_eq((int)weft_layout_of(it.t.h), layout);
             same_in_company(cell_name[k.cell], traced.v, plain.v, first ? 0 : plain.n);
             weft_zero_grad(weft_rnn_module(r));
             weft_clear(w);
