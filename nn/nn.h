@@ -136,7 +136,8 @@ void weft__leave(const weft_module *m, const weft_module *before);
 /* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns
  * NULL, and the context has failed. */
 void *weft__layer(weft_module *m, size_t bytes);
-/* Creates a submodule and an object of it, whose first member is the module. Returns NULL without it. */
+/* Creates a submodule and an object of it, whose first member is the module. After a failure there is no
+ * submodule, and the result is NULL. */
 void *weft__layer_new(weft_module *parent, const char *name, size_t bytes);
 /* Returns the finished layer. If it has failed, removes m, frees its name and returns `otherwise`. */
 void *weft__finish_layer(weft_module *m, void *layer, void *otherwise);

@@ -124,6 +124,7 @@ weft_optim *weft_radam_new(weft_module *m, const weft_radam_opts *opts)
 weft_optim *weft_lion_new(weft_module *m, const weft_lion_opts *opts)
 {
     weft_lion_opts o = opts ? *opts : (weft_lion_opts){ 0 };
+    /* not weft__or: adam() has to see WEFT_ZERO */
     weft_adam_opts like = { .lr = o.lr != 0 ? o.lr : 1e-4,
                             .beta1 = o.beta1,
                             .beta2 = o.beta2 != 0 ? o.beta2 : .99,

@@ -1,11 +1,11 @@
 /* conv.c - convolution over the tokens of each sequence. Row t of the result is the sum over k of W_k times
  * the token that column k of window t reads (core/ragged/windows.c), plus a bias.
  *
- * On a CPU the product gathers the windows itself, each thread for a block of rows in its cache. Elsewhere
- * windows are copied and multiplied in pieces of some rows, so the copies take little memory. The gradient of
- * x is such a convolution too: a token gets the gradients of the rows that read it, and no two rows read it
- * as the same column. The order of sums over tokens depends only on their number and on the extents of the
- * weight. */
+ * A CPU's product in full precision gathers the windows itself, each thread for a block of rows in its
+ * cache. With OpenBLAS, matrix tiles or a GPU they are copied and multiplied in pieces of some rows, so the
+ * copies take little memory. The gradient of x is such a convolution too: a token gets the gradients of the
+ * rows that read it, and no two rows read it as the same column. The order of sums over tokens depends only
+ * on their number and on the extents of the weight. */
 #include "autograd/op.h"
 
 enum { X_, WEIGHT, BIAS };
@@ -86,7 +86,7 @@ static void multiply_pieces(const weft_call *c, const windows *v, weft__product 
     p.gathered = NULL;
     p.m = some;
     const bool add = p.add;
-    p.add = false;                               /* gemm_packs refuses it; gemm does not */
+    p.add = false;                               /* gemm_packs answers for sums that do not add */
     const size_t bytes = v->rows > some ? dev(c)->k->gemm_packs(dev(c), &p) : 0;
     real *piece = scratch(c, some * p.k),
          *packed = bytes ? scratch(c, (int64_t)(bytes / sizeof *packed) + 1) : NULL;
@@ -146,7 +146,7 @@ static void conv_run(weft_call *c)
 
 /* ---- gradients ---- */
 /* sums [out, width * columns] = the transpose of dy by the windows, in the order of the pieces. */
-static void sum_pieces(const weft_call *c, const windows *v, weft__product p, const real *dy, real *sums)
+static bool sum_pieces(const weft_call *c, const windows *v, weft__product p, const real *dy, real *sums)
 {
     const int64_t some = rows_a_piece(c, v);
     real *piece = scratch(c, some * p.n);
@@ -156,6 +156,7 @@ static void sum_pieces(const weft_call *c, const windows *v, weft__product p, co
         copy_piece(c, v, row, p.k, piece);
         RUN(c, gemm, &p, dy + row * p.m, piece, sums);
     }
+    return piece;
 }
 static void weight_back(const weft_call *c, const weft__token_windows *v, const real *dy, real *dw, bool add)
 {
@@ -178,8 +179,8 @@ static void weight_back(const weft_call *c, const weft__token_windows *v, const 
         return;
     if (dev(c)->k->gemm_gathers(dev(c), &p))
         RUN(c, gemm, &p, dy, all.from, sums);
-    else
-        sum_pieces(c, &all, p, dy, sums);
+    else if (!sum_pieces(c, &all, p, dy, sums))
+        return;
     weft__grid g = { 3, { size[0], size[1], size[2] }, { { k, 1, size[1] } } };
     if (count(c->x[WEIGHT]))
         RUN(c, spread, &g, sums, dw, add);

@@ -7,7 +7,7 @@ static const weft_op op_pick;
 
 /* Returns the number of the result with the value; the other of the first two results is its index. The
  * operators without a gradient return the index first. */
-static int value_of(const weft_call *c) { return c->op->no_gradient; }
+static int value_of(const weft_call *c) { return c->op->no_gradient ? 1 : 0; }
 
 static bool extreme_shape(weft_call *c)
 {

@@ -26,7 +26,8 @@ joint *joint_new(const int32_t *graphones, int64_t count, int order);
 void joint_free(joint *j);
 /* Stores the most probable pronunciations of a word, the best first, with the log probabilities of word and
  * phones together. Returns their number, at most BEST; 0: a word above LONGEST letters, or with a letter that
- * the training words lack. word: letters a to z. must: NULL, or the only pronunciation [n] to consider. */
+ * the training words lack. word: letters a to z. must: NULL, or the only pronunciation [n] to consider.
+ * One search of a model at a time. */
 int32_t joint_search(const joint *j, const char *word, const int32_t *must, int32_t n,
                      pronunciation best[BEST]);
 #endif

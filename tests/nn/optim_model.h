@@ -40,6 +40,7 @@ UNUSED static double slope(int part, int64_t i, int step)
 UNUSED static void set_gradient(weft_tensor *p, int part, int step)
 {
     weft_real g[3000];
+    cr_assert(weft_numel(p) <= COUNT(g));
     for (int64_t i = 0; i < weft_numel(p); i++)
         g[i] = (weft_real)slope(part, i, step);
     weft_assign_values(weft_grad(p), g, weft_numel(p));

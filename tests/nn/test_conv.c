@@ -29,7 +29,7 @@ static double row_of(const weft_conv_opts *o, const weft_real *weight, double bi
     return sum;
 }
 
-/* 2^18 numbers are a piece, so these windows need several, the last one short. */
+/* Tables that copy windows have pieces of 2^18 numbers: several here, the last one short. */
 TABLE_TEST(conv, pieces_match_plain_loops)
 {
     enum { ALL = 700, WIDE = 64, NARROW = 5 };
