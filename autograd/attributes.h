@@ -59,7 +59,8 @@ typedef struct weft__recurrent_of {
     weft__cell cell; bool reverse, lean, both; int layer; int8_t input[WEFT__RNN_INPUTS];
     struct weft__trace *trace; uint64_t run;
 } weft__recurrent_of;
-/* Attributes of first_states, for part k, and of last_states. given: whether a first state h, and c, is given. */
+/* Attributes of first_states, for part k, and of last_states. given: whether a first state h, and c, is
+ * given. */
 enum { WEFT__STATES = 2 };
 typedef struct weft__state_move {
     const struct weft__state_map *e; int parts, directions, states, k; bool given[WEFT__STATES];

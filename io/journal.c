@@ -61,7 +61,7 @@ void weft_journal_line_end(weft_journal *j)
     if (!j || !j->members)
         return;
     bool lost = !j->to || fputs("}\n", j->to) < 0 || ferror(j->to);
-    lost = (j->to && fclose(j->to)) || lost;
+    lost = (j->to && fclose(j->to)) || lost || !j->line;
     size_t n = lost ? 0 : weft__write_all(j->fd, j->line, j->size);
     if (lost)
         weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which was not written", j->path);

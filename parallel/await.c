@@ -59,6 +59,7 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
             roll[q].request = t->post_recv(q, ALIVE, &roll[q].received, 1);
             t->post_send(q, ALIVE, &roll[q].sent, 1);
         }
+    *text = 0;
     double deadline = weft__seconds() + answer;
     for (int q = 0; q < ranks; q++) {
         double remaining = deadline - weft__seconds();
@@ -74,7 +75,7 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns th
 
 bool weft__is_late(weft_parallel *p, int peer, const char *operation)
 {
-    char silent[128] = "";
+    char silent[128];
     int n = list_silent(p, silent, sizeof silent);
     if (n)
         weft__fail(p->w, WEFT_EDEVICE,

@@ -72,7 +72,7 @@ bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes)
     memcpy(&array, list, sizeof array);
     array = (uint64_t)more > SIZE_MAX / bytes ? NULL : realloc(array, (size_t)more * bytes);
     if (!array)
-        return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld segments", (long long)needed), false;
+        return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for a list of %lld", (long long)needed), false;
     memcpy(list, &array, sizeof array);
     *room = more;
     return true;

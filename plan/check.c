@@ -332,6 +332,7 @@ static weft_status check_counts(const checking *t)
 void weft__plan_set_counts(weft_plan *p, const int32_t *len, int64_t n)
 {
     p->sequences = n;
+    p->tokens = p->not_empty = 0;
     for (int64_t i = 0; i < n; i++) {
         p->tokens += len[i];
         p->not_empty += len[i] > 0;

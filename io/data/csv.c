@@ -15,7 +15,7 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n;
+    field *fields; int n, capacity;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -42,10 +42,13 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    field *more = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *more);
-    if (!more)
-        return no_memory(c);
-    c->fields = more;
+    if (c->n == c->capacity) {
+        field *more = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *more);
+        if (!more)
+            return no_memory(c);
+        c->fields = more;
+        c->capacity = c->n ? 2 * c->n : 32;
+    }
     c->fields[c->n++] = (field){ text, end - text };
     return true;
 }

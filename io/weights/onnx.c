@@ -288,8 +288,9 @@ void weft__read_onnx_weights(weft__weights *w)
     if (f.count[3])
         weft__weights_fact(w, "producer version", "%s", weft__onnx_text(w, f.bytes[3]));
     while (weft__onnx_each(w, &m, 8, &opset))
-        weft__weights_fact(w, "opset", "%lld", (long long)opset.value[2]);
-    if (!f.count[7])
+        if (opset.count[2])
+            weft__weights_fact(w, "opset", "%lld", (long long)opset.value[2]);
+    if (!f.bytes[7].next)
         weft__weights_fail(w, WEFT_EFORMAT, "it has no graph; expected an ONNX model");
     if (w->status || !weft__onnx_fields(w, f.bytes[7], &graph))
         return;

@@ -122,6 +122,9 @@ FILE_TEST(checkpoint, safetensors_has_names_of_hdf5_and_texts_of_utf8)
         REFUSES(weft_save(path, a.m, a.o, &item, 1), WEFT_EARG, "expected UTF-8");
         DOES(weft_save(in_folder("a.h5"), a.m, a.o, &item, 1));
     }
+    weft_parameter(a.m, "w\377", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    REFUSES(weft_save_weights(path, a.m), WEFT_EARG, "\377\" is not UTF-8");
+    DOES(weft_save_weights(in_folder("a.h5"), a.m));
 }
 
 FORMAT_TEST(checkpoint, text_without_final_0_is_refused)

@@ -4,7 +4,7 @@
 set -u
 . "$(dirname "$0")/script.sh"
 stream=$(dirname "$examples")/bench/stream/stream
-# Kernels flush denormals and restore the mode of the caller; rows note their order; functions of the program run as callbacks; recur_next_run is called, not inlined.
+# Kernels flush denormals and restore the mode of the caller; rows note their order; functions of the program run as callbacks; arenas are found by number.
 want_32=15538 want_128=36650             # instructions of a call by units, one sequence; another count is written here, with its reason
 
 check "two shapes, with and without a table" eval '"$stream" --units 8,20 --batch 3 --calls 120 >output && [ "$(grep -cE "^stream(-real)? H=(8|20) B=3 weft [0-9.]+ us together [0-9.]+ us, 99.9 % within [0-9.]+ us, idle [0-9.]+ us$" output)" = 4 ]'

@@ -102,10 +102,12 @@ static came read_all(int from, void *to, size_t n, double deadline)
     return WHOLE;
 }
 
-/* A segment has a token or belongs to an empty sequence. A batch has a segment or a row. */
+/* A segment has a token or belongs to an empty sequence. A batch has a segment or a row. A bool is 0 or 1. */
 static bool is_sane(const head *h, int64_t tokens, int64_t n)
 {
-    return h->magic == MAGIC && h->plan.segments >= 0 && h->plan.segments <= tokens + n &&
+    unsigned char in_rows;
+    memcpy(&in_rows, &h->plan.in_rows, sizeof in_rows);
+    return h->magic == MAGIC && in_rows <= 1 && h->plan.segments >= 0 && h->plan.segments <= tokens + n &&
            h->plan.batches >= 0 && h->plan.batches <= tokens + n + 1;
 }
 
