@@ -73,9 +73,7 @@ static weft_tensor *attend(weft__scorer a, weft_tensor *q, weft_attention_memory
                                           a.project ? NULL : as_ragged(memory.values) };
         y = a.run(a.layer, as_ragged(q), memory, causal, map);
     }
-    y = q->f.batch ? y : plain_like(y, q);
-    weft__leave(a.m, before);
-    return y;
+    return weft__leave_with(a.m, before, q->f.batch ? y : plain_like(y, q));
 }
 
 weft_tensor *weft__attend(weft__scorer a, weft_tensor *q, weft_tensor *memory, weft_causal causal,

@@ -94,6 +94,5 @@ weft_tensor *weft_conv_run(weft_conv *c, weft_tensor *x)
                    weft__ids_advice(&x->f));
     else
         y = x->f.batch ? convolve(c, x) : convolve_plain(c, x);
-    weft__leave(c->m, before);
-    return y;
+    return weft__leave_with(c->m, before, y);
 }

@@ -90,9 +90,8 @@ static weft_tensor *run_linear(weft_linear *l, weft_tensor *x, int f, real p)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
-    weft_tensor *y = input_fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil;
-    weft__leave(l->m, before);
-    return y;
+    return weft__leave_with(
+        l->m, before, input_fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil);
 }
 weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x) { return run_linear(l, x, WEFT__UNARIES, 0); }
 

@@ -289,6 +289,11 @@ const weft_module *weft__enter(const weft_module *m)
 }
 
 void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
+weft_tensor *weft__leave_with(const weft_module *m, const weft_module *before, weft_tensor *y)
+{
+    weft__leave(m, before);
+    return y;
+}
 
 /* ---- iteration ---- */
 bool weft__is_below(const weft_module *part, const weft_module *m)

@@ -207,12 +207,10 @@ static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state befor
 static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
                                 int plain_rank)
 {
-    weft *w = r && r->m ? r->m->w : x ? x->w : weft__no_context();
+    weft *w = r && r->m ? r->m->w : weft__bad_input(NULL, x, function)->w;
     weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };
-    if (!r || !r->m) {
-        weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+    if (!r || !r->m)
         return o;
-    }
     const weft_module *before = weft__enter(r->m);
     if (plain_rank == 2 && directions(r) == 2)
         weft__fail(w, WEFT_EARG, "%s: the layer has two directions; expected one, or weft_rnn_run", function);
@@ -239,11 +237,9 @@ weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
 
 weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
 {
-    weft *w = r && r->m ? r->m->w : weft__context(&last.h, 1);
-    if (!r || !r->m) {
-        weft__fail(w, WEFT_EARG, "final_state: the layer is NULL or could not be made");
-        return &w->nil;
-    }
+    if (!r || !r->m)
+        return weft__bad_input(NULL, last.h, "final_state");
+    weft *w = r->m->w;
     const weft_module *before = weft__enter(r->m);
     if (!last.h)
         weft__fail(w, WEFT_EARG, "final_state: state h is NULL; expected the last state of a run");
@@ -252,7 +248,5 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     weft_tensor *y[2] = { &w->nil, &w->nil };
     for (int d = 0; !w->status && d < directions(r); d++)
         y[d] = part_of(last.h, stacked(r) - directions(r) + d);
-    weft_tensor *all = directions(r) == 2 && !w->status ? weft_concat(y, 2, 1) : y[0];
-    weft__leave(r->m, before);
-    return w->status ? &w->nil : all;
+    return weft__leave_with(r->m, before, directions(r) == 2 ? weft_concat(y, 2, 1) : y[0]);
 }

@@ -23,9 +23,8 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
 weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 {
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout));
-    weft__leave(g->m, before);
-    return y;
+    return weft__leave_with(
+        g->m, before, weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout)));
 }
 
 /* ---- residual sums ---- */
@@ -56,9 +55,8 @@ weft_tensor *weft__gate_and_norm(weft__glu_layer *g, weft__add_norm *a, weft_ten
 {
     weft_tensor *gate = weft__glu_gate(g, x);
     const weft_module *before = weft__enter(a->m);
-    weft_tensor *y = weft__layer_norm_of_gate(a->norm, gate, scale_by_mask(a->mask, skip));
-    weft__leave(a->m, before);
-    return y;
+    return weft__leave_with(
+        a->m, before, weft__layer_norm_of_gate(a->norm, gate, scale_by_mask(a->mask, skip)));
 }
 
 struct weft__gate_add_norm {
@@ -80,10 +78,7 @@ weft__gate_add_norm *weft__gate_add_norm_new(weft_module *parent, const char *na
 
 weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *g, weft_tensor *x, weft_tensor *skip)
 {
-    const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft__gate_and_norm(g->glu, g->add_norm, x, skip);
-    weft__leave(g->m, before);
-    return y;
+    return weft__gate_and_norm(g->glu, g->add_norm, x, skip);
 }
 
 /* ---- other widths ---- */

@@ -191,7 +191,6 @@ weft_tensor *weft__interpretable_masked(weft__interpretable *a, weft_tensor *q, 
     if (!weft_ok(q->w))
         return y;
     const weft_module *before = weft__enter(a->m);
-    y = forbidden ? masked(a, q, memory, forbidden, map) : attend_all(a, q, memory, NULL, map);
-    weft__leave(a->m, before);
-    return y;
+    return weft__leave_with(
+        a->m, before, forbidden ? masked(a, q, memory, forbidden, map) : attend_all(a, q, memory, NULL, map));
 }
