@@ -50,18 +50,16 @@ bool weft__shapes_equal(const weft__form *a, const weft__form *b, int64_t last)
 static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, const char *operand,
                   int64_t last)
 {
-    char a[128], b[128];
     bool same = weft__shapes_equal(&x->f, &y->f, last);
     if (!same)
         weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
-                   weft__text(&x->f, a), operand, weft__text(&y->f, b),
+                   WEFT__TEXT(&x->f), operand, WEFT__TEXT(&y->f),
                    last < 0 ? "equal shapes" : "shapes that differ only in the last extent");
     return same;
 }
 
 static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor *m, const char *operand)
 {
-    char a[128], b[128];
     const weft__form *f = &x->f, *g = &m->f;
     int skip = f->rank - g->rank;
     bool fits = skip >= 0 && (!g->batch || (f->batch && !skip));
@@ -70,7 +68,7 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
                (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected a shape that broadcasts to predicted %s", name,
-                   operand, weft__text(g, b), weft__text(f, a));
+                   operand, WEFT__TEXT(g), WEFT__TEXT(f));
     return fits;
 }
 
@@ -233,10 +231,9 @@ weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss
 static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
-        char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
                    "quantile_loss: predicted %s, %lld quantiles; expected one column for each",
-                   weft__text(&x->f, text), (long long)n);
+                   WEFT__TEXT(&x->f), (long long)n);
     }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))

@@ -113,13 +113,12 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
                        int64_t n, int64_t wide)
 {
     weft *w = r->m->w;
-    char text[128];
     if (t && WEFT__IS_USABLE(w, t, "%s: state %s", function, name) &&
         (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
          t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: state %s is %s; expected [%d, %lld, %lld] (layers * directions, sequences, width)",
-                   function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
+                   function, name, WEFT__TEXT(&t->f), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
 
@@ -139,13 +138,11 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
 static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
 {
     weft *w = r->m->w;
-    char text[128];
     bool one = plain_rank == 2;
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
         x->f.size[rank - 1] != r->opts.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function,
-                   weft__text(&x->f, text),
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function, WEFT__TEXT(&x->f),
                    one ? "plain [sequences, " : "ragged rows or plain [sequences, steps, ",
                    (long long)r->opts.input, weft__ids_advice(&x->f));
     return !w->status;

@@ -70,14 +70,12 @@ weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
 static bool own_state_fits(const weft__direction *d, const char *name, weft_tensor *given, int64_t rows)
 {
     weft *w = d->in[WEFT__X]->w;
-    char text[128];
     if (WEFT__IS_USABLE(w, given, "the step of the cell \"%s\": %s", d->own->cell->name, name) &&
         (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL || given->f.size[0] != rows ||
          given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
                    "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
-                   d->own->cell->name, name, weft__text(&given->f, text), (long long)rows,
-                   (long long)d->hidden);
+                   d->own->cell->name, name, WEFT__TEXT(&given->f), (long long)rows, (long long)d->hidden);
     return !w->status;
 }
 

@@ -91,7 +91,6 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 /* ---- for beams ---- */
 static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
-    char text[128];
     w->running = "state_select";
     if (!WEFT__IS_USABLE(w, stack, "state_select: the state"))
         return false;
@@ -99,7 +98,7 @@ static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_
         weft__fail(
             w, WEFT_ESHAPE,
             "state_select: the state is %s; expected plain [layers * directions, sequences, width] of reals",
-            weft__text(&stack->f, text));
+            WEFT__TEXT(&stack->f));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
         weft__fail(w, WEFT_EARG,
                    "state_select: %lld parents%s; expected 0 or more, fewer than 2^31 with layers",

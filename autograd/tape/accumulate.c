@@ -48,7 +48,6 @@ bool weft__needs_gradient(const weft_tensor *t)
 
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
-    char a[128], b[128];
     const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
     const char *error = weft__handle_error(x->w, g);
     by = by ? by : x->w->running;
@@ -56,7 +55,7 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
         weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, error);
     else if (!weft__forms_equal(&x->f, &g->f))
         weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
-                   by, weft__text(&g->f, a), weft__text(&x->f, b));
+                   by, WEFT__TEXT(&g->f), WEFT__TEXT(&x->f));
     return !x->w->status;
 }
 

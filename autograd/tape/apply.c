@@ -84,10 +84,9 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
-    char text[128];
     const char *by = w->tape->raw_name ? w->tape->raw_name : w->tape->entry_name;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; expected %s", by ? by : "", by ? ": " : "",
-               asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
+               asked == WEFT_REAL ? "op_data" : "op_int_data", WEFT__TEXT(&t->f),
                asked == WEFT_REAL ? "" : " of reals",
                asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
     return seen;
