@@ -121,8 +121,6 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 /* Does the same without tied names. A tied parameter appears under its first name only, and not at all if
  * that name is not below m. */
 weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p);
-/* Returns whether the path of p below m fits a shell pattern. */
-bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
 /* Iterates over the parameters below m as ranges [from, from + n) of the root's flat vectors. Adjacent
  * parameters are merged and gaps included, so a small number of kernel calls processes them. frozen: include
  * frozen parameters. Start with a range of zeros; returns false at the end. */

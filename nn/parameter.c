@@ -289,7 +289,7 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
     weft *w = weft__ready(m);
     bool fits = false;
     for (weft__parameter *p = NULL; w && pattern && (p = weft__next_parameter(m, p));)
-        if (!p->buffer && weft__path_fits(p, m, pattern))
+        if (!p->buffer && weft__matches(pattern, weft__path_below(p, m)))
             freeze(p, frozen), fits = true;
     if (w && !fits)
         weft__fail(w, WEFT_EARG,
