@@ -108,6 +108,14 @@ const char *weft__handle_error(const weft *w, const weft_tensor *x)
                NULL;
 }
 
+bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
+{
+    char name[200];
+    WEFT__PLAIN_TEXT(name, sizeof name, format);
+    weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
+    return false;
+}
+
 void weft__check_faults(weft *w, const char *source)
 {
     weft__fault f = w->dev.fault;

@@ -255,10 +255,9 @@ int64_t weft_size(const weft_tensor *x, int axis)
 
 static bool readable(weft *w, const weft_tensor *x, const void *out, size_t bytes)
 {
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "read: the tensor %s", error);
-    else if (!out)
+    if (!WEFT__IS_USABLE(w, x, "read: the tensor"))
+        return false;
+    if (!out)
         weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", WEFT__TEXT(&x->f));
     else if ((size_t)weft__bytes(&x->f) != bytes)
         weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given", WEFT__TEXT(&x->f),
@@ -288,10 +287,7 @@ void weft_read(const weft_tensor *x, void *out, size_t bytes) { weft__read(x, ou
 double weft_item(const weft_tensor *x)
 {
     real value = 0;
-    const char *error = x ? weft__handle_error(x->w, x) : NULL;
-    if (error)
-        weft__fail(x->w, WEFT_EARG, "item: the tensor %s", error);
-    else if (x && weft__elements(&x->f) != 1)
+    if (x && WEFT__IS_USABLE(x->w, x, "item: the tensor") && weft__elements(&x->f) != 1)
         weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element", WEFT__TEXT(&x->f));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;

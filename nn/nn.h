@@ -99,12 +99,6 @@ weft_tensor *weft__inert(const weft_module *m);
  * with the function's name and returns the inert tensor, the result of the run. The context is that of the
  * layer, or of x without a layer. m: the layer's module, or NULL. */
 weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const char *function);
-/* Checks that x is a tensor that w can use now. Otherwise fails the context with the formatted name of x and
- * the reason. A macro, because a step of a stream checks five tensors. */
-#define WEFT__IS_USABLE(w, x, ...) (!weft__handle_error(w, x) || weft__refuse_tensor(w, x, __VA_ARGS__))
-/* Returns false. */
-bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Checks a name for a new part of the module (NULL: a root) and writes its path, or fails the context. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);

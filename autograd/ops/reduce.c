@@ -6,13 +6,11 @@
 bool weft__find_axis(const weft_tensor *x, int *axis, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
-    else if (!w->status && (*axis >= x->f.rank || *axis < -x->f.rank))
+    if (!WEFT__IS_USABLE(w, x, "%s: the tensor", function) || w->status)
+        return false;
+    if (*axis >= x->f.rank || *axis < -x->f.rank)
         weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, WEFT__TEXT(&x->f), *axis);
-    else
-        *axis += *axis < 0 ? x->f.rank : 0;
+    *axis += *axis < 0 ? x->f.rank : 0;
     return !w->status;
 }
 

@@ -94,11 +94,8 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
-    const char *error = t ? weft__handle_error(t->w, t) : NULL;
     const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
-    if (error)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, error);
-    if (!t || error)
+    if (!t || !WEFT__IS_USABLE(t->w, t, "%s: the tensor", function))
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */

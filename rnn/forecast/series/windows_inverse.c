@@ -4,10 +4,10 @@
 
 static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
 {
-    const char *error = weft__handle_error(v->w, predicted);
-    if (error || !out)
-        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
-                   error ? "the tensor of predictions " : "out is NULL", error ? error : "");
+    if (!WEFT__IS_USABLE(v->w, predicted, "windows_inverse_transform: the tensor of predictions"))
+        return false;
+    if (!out)
+        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: out is NULL");
     else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
              predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
         weft__fail(v->w, WEFT_ESHAPE,
