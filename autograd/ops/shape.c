@@ -113,22 +113,16 @@ static void inset_run(weft_call *c)
                                                 .add = c->add });
     weft__run_blocks(c, &all);
 }
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
-static const weft_op op_slice = LINEAR_RECORD("slice", WEFT_PLAIN, slice_shape, slice_run, slice_back,
-                                              describe_part);
-static const weft_op op_inset = LINEAR_RECORD("inset", WEFT_ROWS, weft__form_shape, inset_run, inset_back,
-                                              describe_part);
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
+static const weft_op op_slice, op_inset;
+static weft_tensor *part_back(const weft_call *c, weft_tensor *dy, int i) /* each is the other's transpose */
 {
     (void)i;
-    return weft__apply(&op_inset, &dy, 1, c->attributes, sizeof(part))->y[0];
+    return APPLY_WITH(c->op == &op_slice ? &op_inset : &op_slice, *(const part *)c->attributes, dy);
 }
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    (void)i;
-    return weft__apply(&op_slice, &dy, 1, c->attributes, sizeof(part))->y[0];
-}
+static const weft_op op_slice = LINEAR_RECORD("slice", WEFT_PLAIN, slice_shape, slice_run, part_back,
+                                              describe_part);
+static const weft_op op_inset = LINEAR_RECORD("inset", WEFT_ROWS, weft__form_shape, inset_run, part_back,
+                                              describe_part);
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
