@@ -89,15 +89,13 @@ static bool prompts_are_good(weft__decoder *d)
     const weft_decode_opts *o = d->o;
     d->prompt_offset = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->prompt_offset);
     int64_t first = 0;
-    for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
+    for (int64_t s = 0; s < d->n && !d->w->status; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
-        if (len < 0 || (len == 0 && o->begin < 0)) {
+        if (len < 0 || (len == 0 && o->begin < 0))
             weft__fail(d->w, WEFT_EARG,
                        "%s: begin is %d and the prompt of sequence %lld has %lld tokens; expected %s",
                        d->name, (int)o->begin, (long long)s, (long long)len,
                        len < 0 ? "0 or more" : "begin or a prompt as the first token");
-            return false;
-        }
         d->prompt_offset[s] = first;
         first += len;
     }

@@ -1,5 +1,4 @@
 /* own_cell.c - runs cells whose step the program defines, with their parameters and noise. */
-#include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
@@ -42,16 +41,15 @@ const char *weft__cell_fault(const weft_cell *cell)
 void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, int64_t input, int layer,
                           bool reverse)
 {
-    real bound = (real)(1 / sqrt((double)hidden));
     const char *suffix = reverse ? "_reverse" : "";
     for (int i = 0; i < cell->cell->own_count; i++) {
         const weft_cell_parameter *p = &cell->cell->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
-        cell->own[i] = weft_parameter(
-            m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
-            (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
-            p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
+        cell->own[i] =
+            weft_parameter(m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
+                           (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
+                           p->init ? *p->init : weft__init_by_width(hidden));
     }
     snprintf(cell->noise, sizeof cell->noise, "%s.noise_l%d%s", m->path, layer, suffix);
 }

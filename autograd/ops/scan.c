@@ -133,7 +133,7 @@ static void scan_fused(const weft_call *c)
         to[i]->to = weft_op_dx(c, i, &to[i]->add);
     const weft__into da = k.da;
     if (da.to && how(c)->shared)
-        k.da = (weft__into){ weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real)), false };
+        k.da = (weft__into){ weft__scratch(c, n), false };
     if (w->status)
         return;
     RUN(c, scan_back, &k);
