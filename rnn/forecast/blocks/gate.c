@@ -4,12 +4,6 @@
 #include "rnn/forecast/blocks/blocks.h"
 
 /* ---- gated linear unit ---- */
-struct weft__glu_layer {
-    weft_module *m;
-    weft_linear *fc1;
-    double dropout;
-};
-
 weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, double dropout)
 {
     weft__glu_layer *g = weft__layer_new(parent, name, sizeof *g);
@@ -28,12 +22,6 @@ weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 }
 
 /* ---- residual sums ---- */
-struct weft__add_norm {
-    weft_module *m;
-    weft_norm_layer *norm;
-    weft_tensor *mask;                           /* NULL unless trainable_add */
-};
-
 weft__add_norm *weft__add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
 {
     weft__add_norm *a = weft__layer_new(parent, name, sizeof *a);
