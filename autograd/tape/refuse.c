@@ -19,7 +19,7 @@ weft_tensor *weft__inert_of(const weft_tensor *x) { return x ? &x->w->nil : &wef
 /* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
 static const char *way_out(const weft_tensor *x, const char *reason)
 {
-    bool of_ints = x->f.type == WEFT_I32;
+    bool of_ints = x && !weft__handle_error(x->w, x) && x->f.type == WEFT_I32;
     return of_ints && strstr(reason, "reals") && !strstr(reason, "weft_to_reals") ? " (weft_to_reals)" : "";
 }
 
@@ -61,7 +61,7 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
     for (int64_t i = 0; i < n; i++)
         if (!WEFT__IS_USABLE(w, x[i], "%s: input %lld", function, (long long)i))
             return &w->nil;
-    weft__fail(w, status, "%s: %s: %s%s", function, n ? WEFT__TEXT(&x[0]->f) : "", reason,
+    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? WEFT__TEXT(&x[0]->f) : "", reason,
                n ? way_out(x[0], reason) : "");
     return &w->nil;
 }
