@@ -66,17 +66,17 @@ static segment segments_of(const weft_call *c, const extents *e)
                          .w_ih = numbers_of(c, WEFT__W_IH),
                          .b_ih = numbers_of(c, WEFT__B_IH),
                          .b_hh = numbers_of(c, WEFT__B_HH),
-                         .total = weft__scratch(c, e->S) } };
+                         .total = weft__device_scratch(c, e->S) } };
     if (input_of(c, WEFT__IDS)) {
         s.l.x = numbers_of(c, WEFT__TABLE);
         s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
         s.l.rows = input_of(c, WEFT__TABLE)->f.size[0];
-        s.l.of_rows = weft__scratch(c, s.l.rows * e->S);
+        s.l.of_rows = weft__device_scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
     s.room = segment_rows(c, e, &s.l.r);
-    s.gates = is_lean(c) ? weft__scratch(c, s.room * e->S) : Y(c, k);
-    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? weft__scratch(c, s.room * e->H) : Y(c, k + 1);
+    s.gates = is_lean(c) ? weft__device_scratch(c, s.room * e->S) : Y(c, k);
+    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? weft__device_scratch(c, s.room * e->H) : Y(c, k + 1);
     return s;
 }
 
@@ -184,12 +184,12 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
     r->dh0 = dx_sum(c, WEFT__H0, zeros);
     r->dc0 = dx_sum(c, WEFT__C0, zeros);
-    r->carry_h = weft__scratch(c, carries);
+    r->carry_h = weft__device_scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, zeros, r->carry_h, carries);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
-    s->h_before = weft__scratch(c, s->room * e->W);
-    s->dh = r->w_hr ? weft__scratch(c, s->room * e->W) : NULL;
+    s->h_before = weft__device_scratch(c, s->room * e->W);
+    s->dh = r->w_hr ? weft__device_scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = dx_target(c, l->ids ? WEFT__TABLE : WEFT__X);
     l->dw_ih = dx_target(c, WEFT__W_IH);

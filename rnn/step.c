@@ -60,16 +60,16 @@ static void describe_layer(layer_run *o, int layer, const real *x, int64_t input
                                        .w_hr = data_of(weight(o, WEFT__W_HR)),
                                        .h0 = rows_of(c, attributes_of(c)->h, layer * n * W),
                                        .c0 = rows_of(c, attributes_of(c)->c, layer * n * H),
-                                       .gates = weft__scratch(c, n * S),
+                                       .gates = weft__device_scratch(c, n * S),
                                        .h = Y(c, 1) + layer * n * W,
                                        .c = c->m > 2 ? Y(c, 2) + layer * n * H : NULL,
-                                       .raw = weight(o, WEFT__W_HR) ? weft__scratch(c, n * H) : NULL },
+                                       .raw = weight(o, WEFT__W_HR) ? weft__device_scratch(c, n * H) : NULL },
                                 .inputs = inputs,
                                 .x = x,
                                 .w_ih = data_of(weight(o, WEFT__W_IH)),
                                 .b_ih = data_of(weight(o, WEFT__B_IH)),
                                 .b_hh = data_of(weight(o, WEFT__B_HH)),
-                                .total = weft__scratch(c, S) };
+                                .total = weft__device_scratch(c, S) };
 }
 
 /* ---- cached projection of a table ---- */
@@ -77,7 +77,7 @@ static void describe_layer(layer_run *o, int layer, const real *x, int64_t input
 static const real *with_zeros(const weft_call *c, const weft_tensor *table)
 {
     const int64_t n = count(table);
-    real *rows = weft__scratch(c, n + width(table));
+    real *rows = weft__device_scratch(c, n + width(table));
     if (rows) {
         memcpy(rows, table->data, (size_t)n * sizeof *rows);
         memset(rows + n, 0, (size_t)width(table) * sizeof *rows);
@@ -89,7 +89,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 {
     const int64_t n = count(ids);
     const int32_t *id = (const int32_t *)(const void *)ids->data;
-    int32_t *row = (int32_t *)(void *)weft__scratch(c, n);
+    int32_t *row = (int32_t *)(void *)weft__device_scratch(c, n);
     for (int64_t i = 0; row && i < n; i++)
         row[i] = id[i] < 0 ? (int32_t)rows : id[i];
     return row;

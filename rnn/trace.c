@@ -64,7 +64,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
 /* ---- backward ---- */
 static real *zeros(const weft_call *c, int64_t n)
 {
-    real *p = weft__scratch(c, n);
+    real *p = weft__device_scratch(c, n);
     if (p)
         RUN(c, fill, n, 0, p);
     return p;

@@ -122,7 +122,7 @@ static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NU
     if (u->f == WEFT__UNARIES)
         return weft_op_dy(c, 0);
     real *dz = weft__dy_reusable(c, 0);
-    if (!dz && !(dz = weft__scratch(c, n)))
+    if (!dz && !(dz = weft__device_scratch(c, n)))
         return NULL;
     RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
     return dz;

@@ -133,7 +133,7 @@ static void scan_fused(const weft_call *c)
         to[i]->to = weft_op_dx(c, i, &to[i]->add);
     const weft__into da = k.da;
     if (da.to && how(c)->shared)
-        k.da = (weft__into){ weft__scratch(c, n), false };
+        k.da = (weft__into){ weft__device_scratch(c, n), false };
     if (w->status)
         return;
     RUN(c, scan_back, &k);
