@@ -1,8 +1,5 @@
 /* crf.c - a linear-chain conditional random field in public operators. The marginals are the gradient of log
  * Z by the emissions, so backward through the tape is the forward-backward algorithm. */
-#include "autograd/api_op.h"
-#include "autograd/api_ragged.h"
-#include "autograd/api_tape.h"
 #include "autograd/fused.h"
 #include "nn/api_crf.h"
 #include "nn/lattice.h"

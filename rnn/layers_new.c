@@ -3,7 +3,6 @@
 #include <string.h>
 #include <math.h>
 #include "autograd/fused.h"
-#include "rnn/rnn.h"
 #include "rnn/layers.h"
 
 /* ---- gates ---- */
