@@ -24,6 +24,11 @@ static inline int32_t *YI(const weft_call *c, int k)        { return (int32_t *)
 static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
 static inline int64_t  width(const weft_tensor *t) { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
+/* Returns device memory for n numbers, which ends after the entry's backward, or with the step. */
+static inline real *weft__device_scratch(const weft_call *c, int64_t n)
+{
+    return weft__take(c->y[0]->w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
+}
 #define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
 
 /* ---- failing (refuse.c); messages are formatted as by printf ---- */

@@ -196,8 +196,9 @@ int64_t weft__position(const weft *w, weft__arena_id id)
     return a->n ? a->block[a->current].start + a->used : 0;
 }
 
-static void rewind_arena(weft *w, weft__arena *a, int64_t position)
+void weft__rewind_to(weft *w, weft__arena_id id, int64_t position)
 {
+    weft__arena *a = &inside(w)->arena[id];
     a->peak = larger(a->peak, needed(a));
     int last = a->current;
     int64_t end = a->used;
@@ -208,11 +209,6 @@ static void rewind_arena(weft *w, weft__arena *a, int64_t position)
         int64_t from = b == a->current ? a->used : 0;
         POISON(a->block[b].base + from, (b == last ? end : a->block[b].size) - from);
     }
-}
-
-void weft__rewind_to(weft *w, weft__arena_id id, int64_t position)
-{
-    rewind_arena(w, &inside(w)->arena[id], position);
 }
 
 void weft__arena_end(weft *w, weft__arena_id id)
@@ -238,7 +234,7 @@ void weft__arena_clear(weft *w, weft__arena_id id)
     if (a->n > 1 && !a->permanent)
         weft__arena_end(w, id);                  /* the next step allocates one block of this size */
     else
-        rewind_arena(w, a, 0);
+        weft__rewind_to(w, id, 0);
 }
 
 /* After ENOMEM the arena forgets how large its steps were. Header arenas keep their memory because stale

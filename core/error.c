@@ -1,5 +1,4 @@
 /* error.c - the sticky error: a context keeps the text of its first failure and ignores later ones. */
-#include <string.h>
 #include "core/inside.h"
 #include "core/os.h"
 
@@ -108,9 +107,18 @@ const char *weft__handle_error(const weft *w, const weft_tensor *x)
                NULL;
 }
 
+bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
+{
+    char name[200];
+    WEFT__PLAIN_TEXT(name, sizeof name, format);
+    weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
+    return false;
+}
+
 void weft__check_faults(weft *w, const char *source)
 {
     weft__fault f = w->dev.fault;
+    const char *earlier = f.by ? " of an earlier " : "", *by = f.by ? f.by : "";
     if (w->dev.failure[0])
         weft__fail(w, w->dev.status, "%s: %s", source, w->dev.failure);
     if (!f.is)
@@ -120,18 +128,16 @@ void weft__check_faults(weft *w, const char *source)
         weft__fail(w, WEFT_EARG,
                    "%s: element %lld%s%s is out of range: a variance below 0, or a binary target "
                    "outside 0 .. 1",
-                   source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
+                   source, (long long)f.row, earlier, by);
     if (f.below == WEFT__NO_FIT || f.below == WEFT__IS_BLANK)
         weft__fail(w, WEFT_EARG,
                    f.below == WEFT__NO_FIT ?
                        "%s: the labels of sequence %lld%s%s need %lld steps; expected that many logits" :
                        "%s: label at position %lld%s%s is %lld, the blank; expected another class",
-                   source, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
-                   (long long)f.value);
+                   source, (long long)f.row, earlier, by, (long long)f.value);
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; expected %d .. %d", source,
-                   (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "", INT32_MIN, INT32_MAX);
+                   (long long)f.row, earlier, by, INT32_MIN, INT32_MAX);
     weft__fail(w, WEFT_EARG, "%s: index %lld at position %lld%s%s; expected 0 .. %lld, or -1", source,
-               (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
-               (long long)f.below - 1);
+               (long long)f.value, (long long)f.row, earlier, by, (long long)f.below - 1);
 }

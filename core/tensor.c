@@ -65,7 +65,6 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
 static bool refuse_form(weft *w, const weft__form *f)
 {
     const char *function = w->running ? w->running : "tensor";
-    char text[128];
     for (int i = 0; i < f->rank; i++)
         if (f->size[i] < 0) {
             weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; expected 0 or more", function,
@@ -75,7 +74,7 @@ static bool refuse_form(weft *w, const weft__form *f)
     weft__fail(w, WEFT_ESHAPE,
                "%s: %s: the product of its extents is too large; expected fewer than 2^59 "
                "elements",
-               function, weft__text(f, text));
+               function, WEFT__TEXT(f));
     return false;
 }
 
@@ -256,15 +255,13 @@ int64_t weft_size(const weft_tensor *x, int axis)
 
 static bool readable(weft *w, const weft_tensor *x, const void *out, size_t bytes)
 {
-    char text[128];
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "read: the tensor %s", error);
-    else if (!out)
-        weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", weft__text(&x->f, text));
+    if (!WEFT__IS_USABLE(w, x, "read: the tensor"))
+        return false;
+    if (!out)
+        weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", WEFT__TEXT(&x->f));
     else if ((size_t)weft__bytes(&x->f) != bytes)
-        weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given",
-                   weft__text(&x->f, text), (long long)weft__bytes(&x->f), bytes);
+        weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given", WEFT__TEXT(&x->f),
+                   (long long)weft__bytes(&x->f), bytes);
     return !w->status;
 }
 
@@ -290,12 +287,8 @@ void weft_read(const weft_tensor *x, void *out, size_t bytes) { weft__read(x, ou
 double weft_item(const weft_tensor *x)
 {
     real value = 0;
-    char text[128];
-    const char *error = x ? weft__handle_error(x->w, x) : NULL;
-    if (error)
-        weft__fail(x->w, WEFT_EARG, "item: the tensor %s", error);
-    else if (x && weft__elements(&x->f) != 1)
-        weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element", weft__text(&x->f, text));
+    if (x && WEFT__IS_USABLE(x->w, x, "item: the tensor") && weft__elements(&x->f) != 1)
+        weft__fail(x->w, WEFT_ESHAPE, "item: %s; expected a tensor of one element", WEFT__TEXT(&x->f));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
         return weft__read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;

@@ -43,6 +43,8 @@ int64_t      weft__capacity(const weft__form *);
 bool         weft__extents_are_possible(weft *, const weft__form *);
 bool         weft__forms_equal(const weft__form *, const weft__form *);   /* type, shape, batch, layout */
 const char  *weft__text(const weft__form *, char buffer[128]);
+/* The same text in a buffer of the block that calls it. */
+#define WEFT__TEXT(form) weft__text(form, (char[128]){ 0 })
 /* Returns advice for a layer that expects reals: how to turn ints into reals, or "" for reals. */
 static inline const char *weft__ids_advice(const weft__form *f)
 {
@@ -52,6 +54,12 @@ static inline const char *weft__ids_advice(const weft__form *f)
 weft_status  weft__read(const weft_tensor *, void *out, size_t bytes);
 /* Returns why the handle is invalid, or NULL. */
 const char  *weft__handle_error(const weft *, const weft_tensor *);
+/* Checks that x is a tensor that w can use now. Otherwise fails the context with the formatted name of x and
+ * the reason. A macro, because a step of a stream checks five tensors. */
+#define WEFT__IS_USABLE(w, x, ...) (!weft__handle_error(w, x) || weft__refuse_tensor(w, x, __VA_ARGS__))
+/* Returns false. */
+bool weft__refuse_tensor(weft *, const weft_tensor *, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Stores a reason for the NULL that the caller returns. The next operator that gets it reports this text. */
 void         weft__explain_null(weft *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

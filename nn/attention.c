@@ -34,14 +34,13 @@ static bool memory_is_ragged(weft_tensor *memory)
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
-    char text[2][128];
     if (!WEFT__IS_USABLE(w, memory, "attention: the memory"))
         return false;
     if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s; expected a query of rank 2 or plain of rank 3, and a "
                    "memory that is ragged of rank 2 or plain of rank 3",
-                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
+                   WEFT__TEXT(&q->f), WEFT__TEXT(&memory->f));
     else if (as_ragged(q)->f.batch->n != as_ragged(memory)->f.batch->n)
         weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, memory of %lld sequences; expected equal numbers",
                    q->f.batch ? "sequences of queries:" : "plain queries, one per sequence:",
@@ -73,9 +72,7 @@ static weft_tensor *attend(weft__scorer a, weft_tensor *q, weft_attention_memory
                                           a.project ? NULL : as_ragged(memory.values) };
         y = a.run(a.layer, as_ragged(q), memory, causal, map);
     }
-    y = q->f.batch ? y : plain_like(y, q);
-    weft__leave(a.m, before);
-    return y;
+    return weft__leave_with(a.m, before, q->f.batch ? y : plain_like(y, q));
 }
 
 weft_tensor *weft__attend(weft__scorer a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
@@ -261,7 +258,6 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
 {
     const weft__scorer a = scorer_of(layer);
     weft_tensor *y = weft__bad_input(a.m, memory, a.name);
-    char text[128];
     if (y)
         return (weft_attention_memory){ y, y };
     weft *w = memory->w;
@@ -269,7 +265,7 @@ weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_t
     weft_attention_memory projected = { &w->nil, &w->nil };
     if (!memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE, "attention: memory %s; expected ragged of rank 2 or plain of rank 3",
-                   weft__text(&memory->f, text));
+                   WEFT__TEXT(&memory->f));
     else
         projected = a.project(a.layer, as_ragged(memory));
     weft__leave(a.m, before);

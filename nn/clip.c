@@ -28,20 +28,18 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     if (!weft__refuse_in_shard(w, "clip_grad_norm"))
         return &w->nil;
     power = power == 0 ? 2 : power;
-    if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
+    if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY))
         weft__fail(w, WEFT_EARG,
                    "clip_grad_norm: norm %g, limit %g; expected a norm of 1, 2 (or 0) or INFINITY, and a "
                    "limit above 0 (INFINITY: no limit)",
                    power, max);
-        return &w->nil;
-    }
     w->running = "clip_grad_norm";
-    weft__check_gradients_exist(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
     weft__guard *g = weft__take(w, WEFT__ARENA_DATA, sizeof *g);
     if (w->status)
         return &w->nil;
+    weft__check_gradients_exist(m, "clip_grad_norm");
     norm_and_clip(m, (real)max, (real)power, g, total->data);
     weft__check_faults(w, "clip_grad_norm");
     return total;

@@ -84,16 +84,14 @@ weft_tensor *weft_conv_run(weft_conv *c, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(c->m);
     const int rank = x->f.batch ? 2 : 3;
-    char text[128];
     weft_tensor *y = &x->w->nil;
     if (x->f.type != WEFT_REAL || x->f.rank != rank || x->f.size[rank - 1] != c->weight->f.size[1] ||
         x->f.size[1] >= INT32_MAX)
         weft__fail(x->w, WEFT_ESHAPE,
                    "conv: the input is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s",
-                   weft__text(&x->f, text), (long long)c->weight->f.size[1], (long long)c->weight->f.size[1],
+                   WEFT__TEXT(&x->f), (long long)c->weight->f.size[1], (long long)c->weight->f.size[1],
                    weft__ids_advice(&x->f));
     else
         y = x->f.batch ? convolve(c, x) : convolve_plain(c, x);
-    weft__leave(c->m, before);
-    return y;
+    return weft__leave_with(c->m, before, y);
 }

@@ -1,8 +1,5 @@
 /* crf.c - a linear-chain conditional random field in public operators. The marginals are the gradient of log
  * Z by the emissions, so backward through the tape is the forward-backward algorithm. */
-#include "autograd/api_op.h"
-#include "autograd/api_ragged.h"
-#include "autograd/api_tape.h"
 #include "autograd/fused.h"
 #include "nn/api_crf.h"
 #include "nn/lattice.h"
@@ -150,8 +147,7 @@ weft_tensor *weft_crf_marginals(weft_crf *c, weft_tensor *emissions)
     weft_tensor *total = weft_sum_all(log_z(c, emissions));
     (recording ? weft_gradients_recorded : weft_gradients)(total, &emissions, 1, &out);
     weft_set_grad_enabled(w, recording);
-    weft__leave(c->m, before);
-    return out;
+    return weft__leave_with(c->m, before, out);
 }
 
 /* ---- the best path, on the host ---- */
@@ -225,8 +221,6 @@ weft_tensor *weft_crf_best(weft_crf *c, weft_tensor *emissions)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(c->m);
-    weft_tensor *y =
-        weft_op_apply(&op_best, (weft_tensor *[]){ emissions, c->start, c->end, c->transitions }, 4, NULL, 0);
-    weft__leave(c->m, before);
-    return y;
+    weft_tensor *y = weft_op_apply(&op_best, LIST(emissions, c->start, c->end, c->transitions), NULL, 0);
+    return weft__leave_with(c->m, before, y);
 }

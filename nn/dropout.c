@@ -39,7 +39,5 @@ weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(d->m);
-    weft_tensor *y = weft_dropout(x, d->p, d->m->path, d->per_sequence);
-    weft__leave(d->m, before);
-    return y;
+    return weft__leave_with(d->m, before, weft_dropout(x, d->p, d->m->path, d->per_sequence));
 }

@@ -113,7 +113,5 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
     weft__record_lookup(y, e->weight, rows);
-    y = drop_rows(e, rows, y);
-    weft__leave(e->m, before);
-    return y;
+    return weft__leave_with(e->m, before, drop_rows(e, rows, y));
 }

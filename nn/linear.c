@@ -32,7 +32,6 @@ static bool weight_fits(const weft_module *m, const char *name, weft_linear_opts
 {
     weft *w = weft__ready(m);
     const weft__form *f = &o->weight->f;
-    char text[128];
     if (!w)
         return false;
     if (weft__handle_error(w, o->weight) || !weft__node_of(o->weight)->parameter)
@@ -43,7 +42,7 @@ static bool weight_fits(const weft_module *m, const char *name, weft_linear_opts
         weft__fail(w, WEFT_ESHAPE,
                    "linear \"%.80s\" in %s: the weight is %s; expected [out, in] with out = %lld and in = "
                    "%lld, or 0 to use the weight's sizes",
-                   name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
+                   name ? name : "", m->path, WEFT__TEXT(f), (long long)o->out, (long long)o->in);
     else {
         o->out = f->size[0];
         o->in = f->size[1];
@@ -75,12 +74,11 @@ weft_linear *weft__linear_unbiased_new(weft_module *m, const char *name, int64_t
 
 static bool input_fits(const weft_linear *l, const weft_tensor *x)
 {
-    char text[128];
     int64_t in = l->weight->f.size[1];
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
         weft__fail(x->w, WEFT_ESHAPE,
                    "linear: the input is %s; expected [.., %lld] of reals, rank 2 or more%s",
-                   weft__text(&x->f, text), (long long)in, weft__ids_advice(&x->f));
+                   WEFT__TEXT(&x->f), (long long)in, weft__ids_advice(&x->f));
     return !x->w->status;
 }
 
@@ -90,9 +88,8 @@ static weft_tensor *run_linear(weft_linear *l, weft_tensor *x, int f, real p)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
-    weft_tensor *y = input_fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil;
-    weft__leave(l->m, before);
-    return y;
+    return weft__leave_with(
+        l->m, before, input_fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil);
 }
 weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x) { return run_linear(l, x, WEFT__UNARIES, 0); }
 

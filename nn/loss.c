@@ -50,18 +50,19 @@ bool weft__shapes_equal(const weft__form *a, const weft__form *b, int64_t last)
 static bool match(const char *name, const weft_tensor *x, const weft_tensor *y, const char *operand,
                   int64_t last)
 {
-    char a[128], b[128];
     bool same = weft__shapes_equal(&x->f, &y->f, last);
     if (!same)
         weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s; expected %s, both ragged or both plain", name,
-                   weft__text(&x->f, a), operand, weft__text(&y->f, b),
+                   WEFT__TEXT(&x->f), operand, WEFT__TEXT(&y->f),
                    last < 0 ? "equal shapes" : "shapes that differ only in the last extent");
     return same;
 }
 
-static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor *m, const char *operand)
+/* Checks a mask or weights, unless m is NULL. */
+static bool factor_fits(const char *name, const weft_tensor *x, const weft_tensor *m, const char *operand)
 {
-    char a[128], b[128];
+    if (!m || !operand_is_usable(name, x->w, m, operand))
+        return !m;
     const weft__form *f = &x->f, *g = &m->f;
     int skip = f->rank - g->rank;
     bool fits = skip >= 0 && (!g->batch || (f->batch && !skip));
@@ -70,16 +71,13 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
                (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected a shape that broadcasts to predicted %s", name,
-                   operand, weft__text(g, b), weft__text(f, a));
+                   operand, WEFT__TEXT(g), WEFT__TEXT(f));
     return fits;
 }
 
 static bool weights_fit(const char *name, weft_tensor *x, const weft_loss_opts *o)
 {
-    return !o || ((!o->mask || (operand_is_usable(name, x->w, o->mask, "mask") &&
-                                broadcasts(name, x, o->mask, "mask"))) &&
-                  (!o->weights || (operand_is_usable(name, x->w, o->weights, "weights") &&
-                                   broadcasts(name, x, o->weights, "weights"))));
+    return !o || (factor_fits(name, x, o->mask, "mask") && factor_fits(name, x, o->weights, "weights"));
 }
 
 static weft_tensor *masked_values(weft_tensor *x, const weft_loss_opts *o, real otherwise)
@@ -87,31 +85,30 @@ static weft_tensor *masked_values(weft_tensor *x, const weft_loss_opts *o, real 
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, (double)otherwise)) : x;
 }
 
-static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const weft_loss_opts *o)
+/* Checks the operands and replaces their masked elements. After a failure both are the inert tensor. */
+static void begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
-    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, "target") ||
-        !match(name, *x, *y, "target", -1) || !weights_fit(name, *x, o))
-        return false;
-    *x = masked_values(*x, o, 0);
-    *y = masked_values(*y, o, 0);
-    return true;
+    bool sound = operand_is_usable(name, w, *x, "predicted") && operand_is_usable(name, w, *y, "target") &&
+                 match(name, *x, *y, "target", -1) && weights_fit(name, *x, o);
+    *x = sound ? masked_values(*x, o, 0) : &w->nil;
+    *y = sound ? masked_values(*y, o, 0) : &w->nil;
 }
 
 /* Checks that all elements with a weight other than 0 are in 0 .. high. Elements with weight 0 are replaced
  * by 0. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
-static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *operand,
+static void check_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *operand,
                         real high)
 {
     weft *w = x->w;
     char place[64] = "";
-    if (o && o->weights)
+    if (!w->status && o && o->weights)
         WEFT_NO_GRAD(w)
     x = weft_where(masked_values(o->weights, o, 0), x, weft_scalar(w, 0));
     if (!w->status)
         w->dev.k->check_range(&w->dev, count(x), 0, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
-        return !w->status;
+        return;
     int64_t index = w->dev.fault.row;
     const struct weft__rows *rows = x->f.batch ? weft__rows_of(x->f.batch, &x->f) : NULL;
     if (rows) {
@@ -122,7 +119,6 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
     w->dev.fault = (weft__fault){ 0 };
     weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; expected 0 .. %g", name, operand,
                (long long)index, place, (double)x->data[index], (double)high);
-    return false;
 }
 
 /* ---- end ---- */
@@ -145,21 +141,21 @@ static weft_tensor *weighted(weft_tensor *x, const weft_loss_opts *o)
 
 static weft_loss end_loss(weft_tensor *element, const weft_loss_opts *o)
 {
+    if (element->w->status)
+        return failed_loss(element);
     return (weft_loss){ weft_sum_all(weighted(element, o)), count_elements(element, o) };
 }
 
 /* ---- formulas ---- */
 weft_loss weft_mse_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mse_loss", &predicted, &target, opts))
-        return failed_loss(predicted);
+    begin_loss("mse_loss", &predicted, &target, opts);
     return end_loss(weft_square(weft_sub(predicted, target)), opts);
 }
 
 weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("l1_loss", &predicted, &target, opts))
-        return failed_loss(predicted);
+    begin_loss("l1_loss", &predicted, &target, opts);
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
@@ -168,8 +164,7 @@ weft_loss weft_l1_loss(weft_tensor *predicted, weft_tensor *target, const weft_l
 weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double delta,
                           const weft_loss_opts *opts)
 {
-    if (!begin_loss("huber_loss", &predicted, &target, opts))
-        return failed_loss(predicted);
+    begin_loss("huber_loss", &predicted, &target, opts);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
         weft__fail(predicted->w, WEFT_EARG, "huber_loss: delta %g; expected more than 0", delta);
@@ -182,9 +177,8 @@ weft_loss weft_huber_loss(weft_tensor *predicted, weft_tensor *target, double de
  * prediction costs 0. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("bce_with_logits", &logits, &target, opts) ||
-        !is_in_range("bce_with_logits", target, opts, "target", 1))
-        return failed_loss(logits);
+    begin_loss("bce_with_logits", &logits, &target, opts);
+    check_range("bce_with_logits", target, opts, "target", 1);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
                              weft__given_times(rest, weft_softplus(logits))),
@@ -195,16 +189,15 @@ weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_te
                                  const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin_loss("gaussian_nll_loss", &m, &target, opts) ||
-        !operand_is_usable("gaussian_nll_loss", mean->w, variance, "variance") ||
+    begin_loss("gaussian_nll_loss", &m, &target, opts);
+    if (!operand_is_usable("gaussian_nll_loss", m->w, variance, "variance") ||
         !match("gaussian_nll_loss", mean, variance, "variance", -1))
         return failed_loss(mean);
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
         weft__fail(mean->w, WEFT_EARG, "gaussian_nll_loss: eps %g; expected 0 or more", eps);
     weft_tensor *given = masked_values(variance, opts, 1);
-    if (!is_in_range("gaussian_nll_loss", given, opts, "variance", (real)INFINITY))
-        return failed_loss(mean);
+    check_range("gaussian_nll_loss", given, opts, "variance", (real)INFINITY);
     weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
     return end_loss(weft_scale(weft_add(weft_log(v), error), .5), opts);
@@ -213,8 +206,7 @@ weft_loss weft_gaussian_nll_loss(weft_tensor *mean, weft_tensor *target, weft_te
 /* If numerator and denominator are 0, a denominator of 1 gives the value 0 and the gradient 0. */
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("smape", &predicted, &target, opts))
-        return failed_loss(predicted);
+    begin_loss("smape", &predicted, &target, opts);
     weft_tensor *both = weft_add(weft_abs(predicted), weft_abs(target));
     weft_tensor *safe = weft_where(both, both, weft_scalar(both->w, 1));
     return end_loss(weft_scale(weft_div(weft_abs(weft_sub(predicted, target)), safe), 2), opts);
@@ -222,8 +214,7 @@ weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_los
 
 weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("mape", &predicted, &target, opts))
-        return failed_loss(predicted);
+    begin_loss("mape", &predicted, &target, opts);
     weft_tensor *error = weft_sub(target, predicted);
     weft_tensor *safe = weft_where(error, target, weft_scalar(error->w, 1));
     return end_loss(weft_abs(weft_div(error, safe)), opts);
@@ -233,10 +224,9 @@ weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss
 static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
-        char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
                    "quantile_loss: predicted %s, %lld quantiles; expected one column for each",
-                   weft__text(&x->f, text), (long long)n);
+                   WEFT__TEXT(&x->f), (long long)n);
     }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))

@@ -52,7 +52,6 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
     const entropy_opts *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     weft__form expected = classes->f;
-    char text[128];
     expected.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
         return weft_op_refuse(c, "classes are reals; expected ints (weft_to_ints)");
@@ -61,10 +60,10 @@ static bool shapes(weft_call *c, const weft_tensor *classes)
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 ||
                    weight->f.size[0] != m->classes))
         return weft__refuse(c, "class_weight is %s; expected plain [%lld] of reals, one for each class",
-                            weft__text(&weight->f, text), (long long)m->classes);
+                            WEFT__TEXT(&weight->f), (long long)m->classes);
     if (mask && !weft__forms_equal(&mask->f, &expected))
         return weft__refuse(c, "the mask is %s; expected reals with the shape and layout of the classes",
-                            weft__text(&mask->f, text));
+                            WEFT__TEXT(&mask->f));
     c->y[0]->f = expected;
     return expected.batch || expected.rank < 1 || weft__rows_agree(c, expected.size[0], 1);
 }

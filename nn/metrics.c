@@ -10,15 +10,14 @@ typedef struct { weft_tensor *right, *counts; } hits;             /* for each ro
 
 static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
-    char a[128], b[128];
     if (scores && !weft__handle_error(scores->w, scores) && scores->f.type != WEFT_REAL)
         weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; expected reals, and scores before classes",
-                   name, weft__text(&scores->f, a));
+                   name, WEFT__TEXT(&scores->f));
     weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__handle_error(best->w, classes) &&
         !weft__shapes_equal(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s; expected [.., classes] and [..]", name,
-                   weft__text(&scores->f, a), weft__text(&classes->f, b));
+                   WEFT__TEXT(&scores->f), WEFT__TEXT(&classes->f));
     return best;
 }
 
@@ -53,11 +52,10 @@ weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_c
 weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_cross_entropy_opts *opts)
 {
-    char text[128];
     weft_ratio r = { 0 };
     if (scores && !weft__handle_error(scores->w, scores) && !scores->f.batch)
         weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; expected a ragged tensor",
-                   weft__text(&scores->f, text));
+                   WEFT__TEXT(&scores->f));
     WEFT_NO_GRAD(weft_context_of(scores)) {
         hits h = compare("sequence_accuracy", scores, classes, opts);
         weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
@@ -139,12 +137,11 @@ weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
 void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
 {
     weft *w = weft__context(&m, 1);
-    char text[128];
     if (WEFT__IS_USABLE(w, m, "confusion_add: the matrix") &&
         (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
          m->f.size[1] != classes))
         weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; expected [%lld, %lld] of reals",
-                   weft__text(&m->f, text), counts ? "counts is given" : "counts is NULL", (long long)classes,
+                   WEFT__TEXT(&m->f), counts ? "counts is given" : "counts is NULL", (long long)classes,
                    (long long)classes);
     int64_t n = w->status ? 0 : classes * classes;
     real *now = weft__take(w, WEFT__ARENA_CALLS, (n + 1) * (int64_t)sizeof *now);

@@ -78,6 +78,5 @@ weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
         else
             x = weft_linear_run(l->linear[i], x);
     }
-    weft__leave(l->m, before);
-    return x;
+    return weft__leave_with(l->m, before, x);
 }

@@ -28,14 +28,6 @@ weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const c
     return usable ? NULL : &m->w->nil;
 }
 
-bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
-{
-    char name[200];
-    WEFT__PLAIN_TEXT(name, sizeof name, format);
-    weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
-    return false;
-}
-
 /* ---- names ---- */
 static const char *module_name_fault(const char *name)
 {
@@ -289,6 +281,11 @@ const weft_module *weft__enter(const weft_module *m)
 }
 
 void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
+weft_tensor *weft__leave_with(const weft_module *m, const weft_module *before, weft_tensor *y)
+{
+    weft__leave(m, before);
+    return y;
+}
 
 /* ---- iteration ---- */
 bool weft__is_below(const weft_module *part, const weft_module *m)

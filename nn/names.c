@@ -180,9 +180,4 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
     return p->tied ? &p->tied->value : &p->value;
 }
 
-bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
-{
-    return weft__matches(pattern, weft__path_below(p, m));
-}
-
 int64_t weft_parameter_numel(const weft_module *m) { return m && m->w ? m->elements : 0; }

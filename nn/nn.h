@@ -99,12 +99,6 @@ weft_tensor *weft__inert(const weft_module *m);
  * with the function's name and returns the inert tensor, the result of the run. The context is that of the
  * layer, or of x without a layer. m: the layer's module, or NULL. */
 weft_tensor *weft__bad_input(const weft_module *m, const weft_tensor *x, const char *function);
-/* Checks that x is a tensor that w can use now. Otherwise fails the context with the formatted name of x and
- * the reason. A macro, because a step of a stream checks five tensors. */
-#define WEFT__IS_USABLE(w, x, ...) (!weft__handle_error(w, x) || weft__refuse_tensor(w, x, __VA_ARGS__))
-/* Returns false. */
-bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Checks a name for a new part of the module (NULL: a root) and writes its path, or fails the context. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);
@@ -121,8 +115,6 @@ weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 /* Does the same without tied names. A tied parameter appears under its first name only, and not at all if
  * that name is not below m. */
 weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p);
-/* Returns whether the path of p below m fits a shell pattern. */
-bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
 /* Iterates over the parameters below m as ranges [from, from + n) of the root's flat vectors. Adjacent
  * parameters are merged and gaps included, so a small number of kernel calls processes them. frozen: include
  * frozen parameters. Start with a range of zeros; returns false at the end. */
@@ -133,6 +125,8 @@ const char *weft__path_below(const weft__parameter *p, const weft_module *m);
 /* Makes messages name this layer until weft__leave. Returns the previous scope. m->w is not NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
+/* Does the same for a function whose result y is computed in the scope, and returns y. */
+weft_tensor *weft__leave_with(const weft_module *m, const weft_module *before, weft_tensor *y);
 /* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns
  * NULL, and the context has failed. */
 void *weft__layer(weft_module *m, size_t bytes);

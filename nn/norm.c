@@ -42,9 +42,7 @@ weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, wef
     if (!fits)                                   /* the skip must broadcast, or is wrong */
         return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);
-    weft_tensor *y = weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps);
-    weft__leave(n->m, before);
-    return y;
+    return weft__leave_with(n->m, before, weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps));
 }
 
 weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
@@ -56,8 +54,7 @@ weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
         weft__failed(x, WEFT_ESHAPE, "layer_norm", "expected [.., %lld] of reals",
                      (long long)n->weight->f.size[0]);
-    weft_tensor *y =
-        n->bias ? weft_layer_norm(x, n->weight, n->bias, n->eps) : weft_rms_norm(x, n->weight, n->eps);
-    weft__leave(n->m, before);
-    return y;
+    return weft__leave_with(n->m, before,
+                            n->bias ? weft_layer_norm(x, n->weight, n->bias, n->eps) :
+                                      weft_rms_norm(x, n->weight, n->eps));
 }

@@ -91,7 +91,7 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
                    (double)decay);
         return;
     }
-    weft__group_set(o, pattern, scale, decay);
+    weft__add_group(o, pattern, scale, decay, false);
 }
 
 void weft_muon_exclude(weft_optim *o, const char *pattern)
@@ -106,7 +106,7 @@ void weft_muon_exclude(weft_optim *o, const char *pattern)
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", o->name,
                    (long long)o->steps);
     else
-        weft__group_exclude(o, pattern);
+        weft__add_group(o, pattern, 1, 0, true);
 }
 
 /* ---- reading the guard ---- */

@@ -68,9 +68,8 @@ int64_t weft__muon_work_size(const weft_optim *o);
 bool weft__add_members(weft_optim *o, const char *function);
 /* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
 void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);
-void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay);
-/* Takes matrices from Muon. */
-void weft__group_exclude(weft_optim *o, const char *pattern);
+/* excludes: takes matrices from Muon, and ignores scale and decay. */
+void weft__add_group(weft_optim *o, const char *pattern, real scale, real decay, bool excludes);
 /* Checks that every group matches a parameter. Otherwise fails the context and names the pattern. */
 bool weft__groups_fit(weft_optim *o);
 

@@ -50,7 +50,7 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
 /* ---- groups ---- */
 static bool fits(const weft_optim *o, weft__group *g, const weft__slot *s)
 {
-    bool yes = weft__path_fits(s->p, o->module, g->pattern);
+    bool yes = weft__matches(g->pattern, weft__path_below(s->p, o->module));
     g->fits |= yes;
     return yes;
 }
@@ -82,8 +82,9 @@ static weft__group *unlink_group(weft_optim *o, const char *pattern, bool exclud
     return NULL;
 }
 
-static void add_group(weft_optim *o, const char *pattern, real scale, real decay, bool excludes)
+void weft__add_group(weft_optim *o, const char *pattern, real scale, real decay, bool excludes)
 {
+    o->w->running = excludes ? "muon_exclude" : "optim_set_group";
     size_t bytes = strlen(pattern) + 1;
     weft__group *g = unlink_group(o, pattern, excludes), **last = &o->groups;
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
@@ -99,18 +100,6 @@ static void add_group(weft_optim *o, const char *pattern, real scale, real decay
     *last = g;
     for (int i = 0; i < o->n; i++)
         apply_groups(o, o->slot + i);
-}
-
-void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
-{
-    o->w->running = "optim_set_group";
-    add_group(o, pattern, scale, decay, false);
-}
-
-void weft__group_exclude(weft_optim *o, const char *pattern)
-{
-    o->w->running = "muon_exclude";
-    add_group(o, pattern, 1, 0, true);
 }
 
 bool weft__groups_fit(weft_optim *o)
@@ -157,7 +146,7 @@ static real *copy_longer(const weft_optim *o, bool needed, const real *x, int64_
     return y;
 }
 
-static void free_memory(weft_optim *o)
+void weft__free_members(weft_optim *o)
 {
     weft__release(o->w, o->slot);
     weft__release(o->w, o->ages);
@@ -206,7 +195,7 @@ static bool grow_members(weft_optim *o, int more)
             next.muon_work =
                 weft__device_allocate(w, (size_t)weft__muon_work_size(&next) * sizeof *next.muon_work);
     }
-    free_memory(w->status ? &next : o);
+    weft__free_members(w->status ? &next : o);
     if (w->status)
         return false;
     *o = next;
@@ -236,16 +225,6 @@ void weft__release_members(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
         o->slot[i].p->optim = NULL;
-}
-
-void weft__free_members(weft_optim *o)
-{
-    free_memory(o);
-    o->n = 0;
-    o->slot = NULL;
-    o->ages = NULL;
-    o->m = o->v = o->a = o->muon_work = NULL;
-    o->counters = NULL;
 }
 
 /* ---- steps of each parameter ---- * Adam's corrections and SGD's first step depend on a parameter's own
@@ -279,14 +258,12 @@ void weft__split_counters(weft_optim *o)
     }
 }
 
-static bool is_updated(const weft_optim *o, int i) { return o->slot[i].counter == i && !o->slot[i].idle; }
-
 void weft__count_step(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     weft__guard *counter = NULL;
     for (int i = 0; i < o->n; i++)
-        if (is_updated(o, i)) {
+        if (o->slot[i].counter == i && !o->slot[i].idle) {
             if (counter)
                 d->k->guard_end(d, counter, o->guard, false);
             counter = o->counters + i;

@@ -208,10 +208,9 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     weft *w = assignable_context(weft__context(LIST(kept, value)), kept, "assign");
     if (!w)
         return;
-    char to[128], from[128];
     if (WEFT__IS_USABLE(w, value, "assign: the value") && !weft__forms_equal(&kept->f, &value->f))
         weft__fail(w, WEFT_ESHAPE, "assign: %s to %s; expected equal shapes, both plain",
-                   weft__text(&value->f, from), weft__text(&kept->f, to));
+                   WEFT__TEXT(&value->f), WEFT__TEXT(&kept->f));
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
@@ -224,10 +223,9 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
     weft *w = assignable_context(weft__context(&kept, 1), kept, "assign_values");
     if (!w)
         return;
-    char to[128];
     if (n != weft__elements(&kept->f) || (n && !values))
         weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s; expected one for each element",
-                   values ? "" : "NULL, ", (long long)n, weft__text(&kept->f, to));
+                   values ? "" : "NULL, ", (long long)n, WEFT__TEXT(&kept->f));
     if (w->status || !n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
@@ -291,7 +289,7 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
     weft *w = weft__ready(m);
     bool fits = false;
     for (weft__parameter *p = NULL; w && pattern && (p = weft__next_parameter(m, p));)
-        if (!p->buffer && weft__path_fits(p, m, pattern))
+        if (!p->buffer && weft__matches(pattern, weft__path_below(p, m)))
             freeze(p, frozen), fits = true;
     if (w && !fits)
         weft__fail(w, WEFT_EARG,
@@ -328,12 +326,11 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     weft *w = weft__ready(m);
     if (!w || !weft__refuse_in_shard(w, "divide_grad"))
         return;
-    char text[128];
     if (!WEFT__IS_USABLE(w, divisor, "divide_grad: the divisor"))
         return;
     if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1) {
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; expected one real",
-                   weft__text(&divisor->f, text));
+                   WEFT__TEXT(&divisor->f));
         return;
     }
     weft__check_gradients_exist(m, "divide_grad");

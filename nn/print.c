@@ -21,12 +21,11 @@ static const char *path_of(const sheet *s, const weft__parameter *p)     /* a ti
 
 static void measure_names(sheet *s)
 {
-    char shape[128];
     s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers"));
     s->shapes = (int)strlen("shape");
     for (const weft__parameter *p = NULL; (p = weft__next_name(s->top, p));) {
         s->paths = larger(s->paths, (int)strlen(path_of(s, p)));
-        s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));
+        s->shapes = larger(s->shapes, (int)strlen(WEFT__TEXT(&first_name(p)->value.f)));
     }
 }
 
@@ -34,8 +33,7 @@ static void print_row(sheet *s, const weft__parameter *p)
 {
     const weft_tensor *x = &first_name(p)->value;
     int64_t n = weft__elements(&x->f);
-    char shape[128];
-    fprintf(s->file, "%-*s  %-*s  ", s->paths, path_of(s, p), s->shapes, weft__text(&x->f, shape));
+    fprintf(s->file, "%-*s  %-*s  ", s->paths, path_of(s, p), s->shapes, WEFT__TEXT(&x->f));
     if (p->tied) {
         fprintf(s->file, "%12s  tied to %s\n", "-", path_of(s, p->tied));
         return;

@@ -8,9 +8,6 @@ static const double pi = 3.14159265358979323846;
 
 static bool is_rate(double x) { return x >= 0 && isfinite(x); }
 
-/* A rate that overflows is not a rate. */
-static double rate_or_nan(double x) { return is_rate(x) ? x : (double)NAN; }
-
 static double cosine(double from, double to, double part)
 {
     return to + (from - to) / 2 * (1 + cos(pi * part));
@@ -54,7 +51,8 @@ double weft_inverse_sqrt_schedule(int64_t step, double lr, int64_t warmup)
 double weft_step_schedule(int64_t step, int64_t every, double lr, double factor)
 {
     bool sound = step >= 0 && every >= 1 && is_rate(lr) && is_rate(factor);
-    return sound ? rate_or_nan(lr * pow(factor, (double)(step / every))) : (double)NAN;
+    double rate = sound ? lr * pow(factor, (double)(step / every)) : (double)NAN;
+    return is_rate(rate) ? rate : (double)NAN; /* it may overflow */
 }
 
 /* Two phases: up until step rise * total - 1, down until total - 1. */

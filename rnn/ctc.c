@@ -4,7 +4,6 @@
  * them, also on a GPU, where a fault is only seen at the next wait. The composed form computes the loss step
  * by step in public operators, for second derivatives. */
 #include <math.h>
-#include "autograd/api_op.h"
 #include "autograd/fused.h"
 #include "nn/loss.h"
 #include "rnn/api_ctc.h"

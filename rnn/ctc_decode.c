@@ -4,7 +4,6 @@
  * blank, and in its last label. Prefixes are nodes of a tree, so the paths of equal prefixes are added. */
 #include <math.h>
 #include <string.h>
-#include "autograd/api_op.h"
 #include "autograd/fused.h"
 #include "rnn/api_ctc.h"
 #include "rnn/decode.h"

@@ -55,7 +55,6 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
 static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
 {
     weft_tensor *states[2] = { s.h, s.c };
-    char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = states[i] ? &states[i]->f : NULL;
         const char *name = i ? "c" : "h";
@@ -64,7 +63,7 @@ static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
             (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
             weft__fail(d->w, WEFT_ESHAPE,
                        "%s: step %lld: state %s is %s; expected [layers * directions, %lld, width] of reals",
-                       d->name, (long long)d->steps, name, weft__text(f, text), (long long)n);
+                       d->name, (long long)d->steps, name, WEFT__TEXT(f), (long long)n);
     }
     return !d->w->status;
 }
@@ -90,15 +89,13 @@ static bool prompts_are_good(weft__decoder *d)
     const weft_decode_opts *o = d->o;
     d->prompt_offset = weft__take(d->w, WEFT__ARENA_CALLS, d->n * (int64_t)sizeof *d->prompt_offset);
     int64_t first = 0;
-    for (int64_t s = 0; d->prompt_offset && s < d->n; s++) {
+    for (int64_t s = 0; s < d->n && !d->w->status; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
-        if (len < 0 || (len == 0 && o->begin < 0)) {
+        if (len < 0 || (len == 0 && o->begin < 0))
             weft__fail(d->w, WEFT_EARG,
                        "%s: begin is %d and the prompt of sequence %lld has %lld tokens; expected %s",
                        d->name, (int)o->begin, (long long)s, (long long)len,
                        len < 0 ? "0 or more" : "begin or a prompt as the first token");
-            return false;
-        }
         d->prompt_offset[s] = first;
         first += len;
     }
@@ -246,14 +243,13 @@ static bool new_states_fit(weft__decoder *d)
 {
     weft *w = d->w;
     weft_tensor *states[2] = { d->new_state.h, d->new_state.c };
-    char now[128], before[128];
     for (int i = 0; i < 2 && !w->status; i++) {
         weft_tensor *t = states[i];
         weft__form *f = &d->state[i].f;
         if (d->steps && (!t != !d->state[i].given || (t && !weft__forms_equal(&t->f, f))))
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s; expected %s, as before", d->name,
-                       (long long)d->steps, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
-                       d->state[i].given ? weft__text(f, before) : "NULL");
+                       (long long)d->steps, i ? "c" : "h", t ? WEFT__TEXT(&t->f) : "NULL",
+                       d->state[i].given ? WEFT__TEXT(f) : "NULL");
     }
     return !w->status;
 }
@@ -261,7 +257,6 @@ static bool new_states_fit(weft__decoder *d)
 static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
-    char text[128];
     if (WEFT__IS_USABLE(w, scores, "%s: step %lld: the tensor of scores", d->name, (long long)d->steps) &&
         (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
          scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
@@ -269,7 +264,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
         weft__fail(w, WEFT_ESHAPE,
                    "%s: step %lld: the scores are %s; expected [%lld, classes] of reals, with the same "
                    "classes in each step",
-                   d->name, (long long)d->steps, weft__text(&scores->f, text), (long long)d->now.n);
+                   d->name, (long long)d->steps, WEFT__TEXT(&scores->f), (long long)d->now.n);
     return !w->status;
 }
 

@@ -113,13 +113,12 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
                        int64_t n, int64_t wide)
 {
     weft *w = r->m->w;
-    char text[128];
     if (t && WEFT__IS_USABLE(w, t, "%s: state %s", function, name) &&
         (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
          t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: state %s is %s; expected [%d, %lld, %lld] (layers * directions, sequences, width)",
-                   function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
+                   function, name, WEFT__TEXT(&t->f), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
 
@@ -139,13 +138,11 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
 static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
 {
     weft *w = r->m->w;
-    char text[128];
     bool one = plain_rank == 2;
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
         x->f.size[rank - 1] != r->opts.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function,
-                   weft__text(&x->f, text),
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; expected %s%lld] of reals%s", function, WEFT__TEXT(&x->f),
                    one ? "plain [sequences, " : "ragged rows or plain [sequences, steps, ",
                    (long long)r->opts.input, weft__ids_advice(&x->f));
     return !w->status;
@@ -207,12 +204,10 @@ static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state befor
 static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
                                 int plain_rank)
 {
-    weft *w = r && r->m ? r->m->w : x ? x->w : weft__no_context();
+    weft *w = r && r->m ? r->m->w : weft__bad_input(NULL, x, function)->w;
     weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };
-    if (!r || !r->m) {
-        weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+    if (!r || !r->m)
         return o;
-    }
     const weft_module *before = weft__enter(r->m);
     if (plain_rank == 2 && directions(r) == 2)
         weft__fail(w, WEFT_EARG, "%s: the layer has two directions; expected one, or weft_rnn_run", function);
@@ -239,11 +234,9 @@ weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
 
 weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
 {
-    weft *w = r && r->m ? r->m->w : weft__context(&last.h, 1);
-    if (!r || !r->m) {
-        weft__fail(w, WEFT_EARG, "final_state: the layer is NULL or could not be made");
-        return &w->nil;
-    }
+    if (!r || !r->m)
+        return weft__bad_input(NULL, last.h, "final_state");
+    weft *w = r->m->w;
     const weft_module *before = weft__enter(r->m);
     if (!last.h)
         weft__fail(w, WEFT_EARG, "final_state: state h is NULL; expected the last state of a run");
@@ -252,7 +245,5 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     weft_tensor *y[2] = { &w->nil, &w->nil };
     for (int d = 0; !w->status && d < directions(r); d++)
         y[d] = part_of(last.h, stacked(r) - directions(r) + d);
-    weft_tensor *all = directions(r) == 2 && !w->status ? weft_concat(y, 2, 1) : y[0];
-    weft__leave(r->m, before);
-    return w->status ? &w->nil : all;
+    return weft__leave_with(r->m, before, directions(r) == 2 ? weft_concat(y, 2, 1) : y[0]);
 }

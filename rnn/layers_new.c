@@ -3,7 +3,6 @@
 #include <string.h>
 #include <math.h>
 #include "autograd/fused.h"
-#include "rnn/rnn.h"
 #include "rnn/layers.h"
 
 /* ---- gates ---- */
@@ -68,7 +67,6 @@ static void weights_new(weft_rnn *r, int layer, int direction)
     const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
         { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->opts.proj, H }
     };
-    real bound = (real)(1 / sqrt((double)r->opts.hidden));
     for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
         bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
         char name[WEFT__NAME];
@@ -76,8 +74,7 @@ static void weights_new(weft_rnn *r, int layer, int direction)
             continue;
         snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
         r->weight[layer * directions(r) + direction][k] =
-            weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
-                           (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
+            weft_parameter(r->m, name, bias ? 1 : 2, shape[k], weft__init_by_width(H));
     }
     if (r->opts.forget_bias != 0)
         set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->opts.forget_bias);

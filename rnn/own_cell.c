@@ -1,5 +1,4 @@
 /* own_cell.c - runs cells whose step the program defines, with their parameters and noise. */
-#include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
@@ -42,16 +41,15 @@ const char *weft__cell_fault(const weft_cell *cell)
 void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, int64_t input, int layer,
                           bool reverse)
 {
-    real bound = (real)(1 / sqrt((double)hidden));
     const char *suffix = reverse ? "_reverse" : "";
     for (int i = 0; i < cell->cell->own_count; i++) {
         const weft_cell_parameter *p = &cell->cell->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
-        cell->own[i] = weft_parameter(
-            m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
-            (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
-            p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
+        cell->own[i] =
+            weft_parameter(m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
+                           (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
+                           p->init ? *p->init : weft__init_by_width(hidden));
     }
     snprintf(cell->noise, sizeof cell->noise, "%s.noise_l%d%s", m->path, layer, suffix);
 }
@@ -70,14 +68,12 @@ weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
 static bool own_state_fits(const weft__direction *d, const char *name, weft_tensor *given, int64_t rows)
 {
     weft *w = d->in[WEFT__X]->w;
-    char text[128];
     if (WEFT__IS_USABLE(w, given, "the step of the cell \"%s\": %s", d->own->cell->name, name) &&
         (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL || given->f.size[0] != rows ||
          given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
                    "the step of the cell \"%s\": %s is %s; expected plain [%lld, %lld] (rows, hidden)",
-                   d->own->cell->name, name, weft__text(&given->f, text), (long long)rows,
-                   (long long)d->hidden);
+                   d->own->cell->name, name, WEFT__TEXT(&given->f), (long long)rows, (long long)d->hidden);
     return !w->status;
 }
 

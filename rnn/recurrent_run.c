@@ -36,13 +36,6 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
     };
 }
 
-/* Returns device memory that ends after the entry's backward, or with the step. */
-static real *scratch(const weft_call *c, int64_t n)
-{
-    weft *w = c->y[0]->w;
-    return weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
-}
-
 /* ---- segments ---- */
 enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 
@@ -73,17 +66,17 @@ static segment segments_of(const weft_call *c, const extents *e)
                          .w_ih = numbers_of(c, WEFT__W_IH),
                          .b_ih = numbers_of(c, WEFT__B_IH),
                          .b_hh = numbers_of(c, WEFT__B_HH),
-                         .total = scratch(c, e->S) } };
+                         .total = weft__device_scratch(c, e->S) } };
     if (input_of(c, WEFT__IDS)) {
         s.l.x = numbers_of(c, WEFT__TABLE);
         s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
         s.l.rows = input_of(c, WEFT__TABLE)->f.size[0];
-        s.l.of_rows = scratch(c, s.l.rows * e->S);
+        s.l.of_rows = weft__device_scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
     s.room = segment_rows(c, e, &s.l.r);
-    s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
-    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? scratch(c, s.room * e->H) : Y(c, k + 1);
+    s.gates = is_lean(c) ? weft__device_scratch(c, s.room * e->S) : Y(c, k);
+    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? weft__device_scratch(c, s.room * e->H) : Y(c, k + 1);
     return s;
 }
 
@@ -114,11 +107,19 @@ static bool next_segment(segment *s, const extents *e, bool down)
     return r->to > r->from;
 }
 
+const void *weft__pack_layer(const weft_call *c, weft_tensor *const *weights, const weft__recur_layer *l)
+{
+    weft__device *d = dev(c);
+    weft__packed *k = weft__packed_of(weights, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
+    if (k && !k->filled)
+        d->k->recur_pack(d, l, k->data), weft__mark_filled(k);
+    return k ? k->data : NULL;
+}
+
 /* Returns the cached packed weights. They are used while nothing is recorded and the weights are tensors of
  * step 0, until these change. */
 static const void *packed_weights(const weft_call *c, const weft__recur_layer *l)
 {
-    weft__device *d = dev(c);
     weft_tensor *weights[WEFT__RNN_WEIGHTS];
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++) {
         weights[i] = input_of(c, WEFT__W_IH + i);
@@ -127,10 +128,7 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
     }
     if (weights[0]->w->recording || how(c)->lean)
         return NULL;
-    weft__packed *k = weft__packed_of(weights, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, l));
-    if (k && !k->filled)
-        d->k->recur_pack(d, l, k->data), weft__mark_filled(k);
-    return k ? k->data : NULL;
+    return weft__pack_layer(c, weights, l);
 }
 
 /* Runs two directions together if each is one segment. */
@@ -186,12 +184,12 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
     r->dh0 = dx_sum(c, WEFT__H0, zeros);
     r->dc0 = dx_sum(c, WEFT__C0, zeros);
-    r->carry_h = scratch(c, carries);
+    r->carry_h = weft__device_scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, zeros, r->carry_h, carries);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
-    s->h_before = scratch(c, s->room * e->W);
-    s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
+    s->h_before = weft__device_scratch(c, s->room * e->W);
+    s->dh = r->w_hr ? weft__device_scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = dx_target(c, l->ids ? WEFT__TABLE : WEFT__X);
     l->dw_ih = dx_target(c, WEFT__W_IH);

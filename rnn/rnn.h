@@ -72,6 +72,8 @@ weft_state weft__recurrent_composed(const weft__direction *);
 /* recurrent_run.c: Run a call of the operator, forward, and backward with the saved gates. */
 void weft__recurrent_run(weft_call *);
 void weft__recurrent_back(const weft_call *);
+/* Returns the cached packed weights of a layer, and packs them if they have changed; NULL: not packed. */
+const void *weft__pack_layer(const weft_call *, weft_tensor *const *weights, const weft__recur_layer *);
 
 /* trace.c: traces_can checks that a layer may be traced in this mode, or fails the context. trace_begin is
  * called after the run. trace_back is called in backward before the gates are overwritten. r: the recurrence

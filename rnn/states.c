@@ -8,8 +8,6 @@
 #include "rnn/rnn.h"
 
 /* ---- index arrays ---- */
-static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live.host[0] : 0); }
-
 static void fill_stacks(const weft__state_map *e, int stacked)
 {
     const weft_batch *b = e->batch;
@@ -47,7 +45,7 @@ static weft__state_map *ends_new(weft *w, const weft__form *x, int stacked)
     /* The arrays are allocated and sent in the same order, so one copy sends them. */
     struct { weft__ints *index; int64_t n;
     } needed[] = { { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->empty, all } };
-    const int several = has_empty(b) ? 4 : 3;
+    const int several = b->n > (b->longest ? b->live.host[0] : 0) ? 4 : 3; /* 4: some are empty */
     for (int i = 0; i < several; i++)
         *needed[i].index = weft__index(w, needed[i].n);
     if (w->status)
@@ -91,7 +89,6 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 /* ---- for beams ---- */
 static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
-    char text[128];
     w->running = "state_select";
     if (!WEFT__IS_USABLE(w, stack, "state_select: the state"))
         return false;
@@ -99,7 +96,7 @@ static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_
         weft__fail(
             w, WEFT_ESHAPE,
             "state_select: the state is %s; expected plain [layers * directions, sequences, width] of reals",
-            weft__text(&stack->f, text));
+            WEFT__TEXT(&stack->f));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
         weft__fail(w, WEFT_EARG,
                    "state_select: %lld parents%s; expected 0 or more, fewer than 2^31 with layers",

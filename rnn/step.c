@@ -38,11 +38,6 @@ static const real *rows_of(const weft_call *c, int input, int64_t from)
 {
     return input == NOT_THERE ? NULL : c->x[input]->data + from;
 }
-static real *scratch(const weft_call *c, int64_t n)
-{
-    weft *w = c->y[0]->w;
-    return weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
-}
 static weft_tensor *weight(const layer_run *o, int k) { return o->weight[k - WEFT__W_IH]; }
 
 static void describe_layer(layer_run *o, int layer, const real *x, int64_t inputs)
@@ -65,26 +60,16 @@ static void describe_layer(layer_run *o, int layer, const real *x, int64_t input
                                        .w_hr = data_of(weight(o, WEFT__W_HR)),
                                        .h0 = rows_of(c, attributes_of(c)->h, layer * n * W),
                                        .c0 = rows_of(c, attributes_of(c)->c, layer * n * H),
-                                       .gates = scratch(c, n * S),
+                                       .gates = weft__device_scratch(c, n * S),
                                        .h = Y(c, 1) + layer * n * W,
                                        .c = c->m > 2 ? Y(c, 2) + layer * n * H : NULL,
-                                       .raw = weight(o, WEFT__W_HR) ? scratch(c, n * H) : NULL },
+                                       .raw = weight(o, WEFT__W_HR) ? weft__device_scratch(c, n * H) : NULL },
                                 .inputs = inputs,
                                 .x = x,
                                 .w_ih = data_of(weight(o, WEFT__W_IH)),
                                 .b_ih = data_of(weight(o, WEFT__B_IH)),
                                 .b_hh = data_of(weight(o, WEFT__B_HH)),
-                                .total = scratch(c, S) };
-}
-
-static void take_packed(layer_run *o)
-{
-    weft__device *d = dev(o->c);
-    weft__packed *k =
-        weft__packed_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__PACK_LAYER, d->k->recur_packs(d, &o->l));
-    if (k && !k->filled)
-        d->k->recur_pack(d, &o->l, k->data), weft__mark_filled(k);
-    o->l.packed = k ? k->data : NULL;
+                                .total = weft__device_scratch(c, S) };
 }
 
 /* ---- cached projection of a table ---- */
@@ -92,7 +77,7 @@ static void take_packed(layer_run *o)
 static const real *with_zeros(const weft_call *c, const weft_tensor *table)
 {
     const int64_t n = count(table);
-    real *rows = scratch(c, n + width(table));
+    real *rows = weft__device_scratch(c, n + width(table));
     if (rows) {
         memcpy(rows, table->data, (size_t)n * sizeof *rows);
         memset(rows + n, 0, (size_t)width(table) * sizeof *rows);
@@ -104,7 +89,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
 {
     const int64_t n = count(ids);
     const int32_t *id = (const int32_t *)(const void *)ids->data;
-    int32_t *row = (int32_t *)(void *)scratch(c, n);
+    int32_t *row = (int32_t *)(void *)weft__device_scratch(c, n);
     for (int64_t i = 0; row && i < n; i++)
         row[i] = id[i] < 0 ? (int32_t)rows : id[i];
     return row;
@@ -142,7 +127,7 @@ static void step_run(weft_call *c)
         layer_run o = { .c = c, .weight = r->weight[l] };
         describe_layer(&o, l, x, l ? r->width : r->input);
         if (!r->lean)
-            take_packed(&o);
+            o.l.packed = weft__pack_layer(c, o.weight, &o.l);
         weft__packed *fills = l || r->lean ? NULL : take_table(&o);
         if (w->status)
             return;
@@ -172,25 +157,24 @@ bool weft__can_step(const weft_tensor *x)
     return !x->w->recording && x->w->dev.k->synchronous && x->f.size[0] > 0;
 }
 
+/* Appends an input and returns its index; NOT_THERE for NULL. */
+static int8_t add_input(weft_tensor **in, int *n, weft_tensor *x)
+{
+    if (x)
+        in[*n] = x;
+    return x ? (int8_t)(*n)++ : NOT_THERE;
+}
+
 weft_rnn_out weft__run_step(const weft__layers *r, weft_tensor *x, weft_state before)
 {
     weft_tensor *in[5] = { x }, *ids = NULL, *table = weft__table_of(x, &ids);
     int n = 1;
-    attributes a = { *r, NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE };
-    if (before.h) {
-        a.h = (int8_t)n;
-        in[n++] = before.h;
-    }
-    if (before.c) {
-        a.c = (int8_t)n;
-        in[n++] = before.c;
-    }
-    if (table && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS && !table->step) {
-        a.table = (int8_t)n;
-        in[n++] = table;
-        a.ids = (int8_t)n;
-        in[n++] = ids;
-    }
+    const bool known = table && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS && !table->step;
+    attributes a = { .r = *r };
+    a.h = add_input(in, &n, before.h);
+    a.c = add_input(in, &n, before.c);
+    a.table = add_input(in, &n, known ? table : NULL);
+    a.ids = add_input(in, &n, known ? ids : NULL);
     const weft_call *c = weft__apply(&records[r->cell], in, n, &a, sizeof a);
     return (weft_rnn_out){ c->y[0], { c->y[1], weft__states(r->cell) > 1 ? c->y[2] : NULL } };
 }

@@ -64,8 +64,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
 /* ---- backward ---- */
 static real *zeros(const weft_call *c, int64_t n)
 {
-    weft *w = c->y[0]->w;
-    real *p = weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof *p);
+    real *p = weft__device_scratch(c, n);
     if (p)
         RUN(c, fill, n, 0, p);
     return p;

@@ -55,10 +55,6 @@ static int64_t rows_a_piece(const weft_call *c, const windows *v)
     rows = rows < 64 ? 64 : rows;
     return rows < v->rows ? rows : v->rows;
 }
-static real *scratch(const weft_call *c, int64_t n)
-{
-    return weft__take(c->y[0]->w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real));
-}
 static weft__gathered gathered(const windows *v)
 {
     return (weft__gathered){ v->index->host, v->width, v->columns };
@@ -73,7 +69,7 @@ static real *turned_weight(const weft_call *c, int a, int b, int last)
 {
     const int64_t *size = c->x[WEIGHT]->f.size, step[] = { size[1] * size[2], size[2], 1 };
     weft__grid g = { 3, { size[a], size[b], size[last] }, { { step[a], step[b], step[last] } } };
-    real *to = scratch(c, count(c->x[WEIGHT]));
+    real *to = weft__device_scratch(c, count(c->x[WEIGHT]));
     if (to && count(c->x[WEIGHT]))
         RUN(c, spread, &g, X(c, WEIGHT), to, false);
     return to;
@@ -88,8 +84,8 @@ static void multiply_pieces(const weft_call *c, const windows *v, weft__product 
     const bool add = p.add;
     p.add = false;                               /* gemm_packs answers for sums that do not add */
     const size_t bytes = v->rows > some ? dev(c)->k->gemm_packs(dev(c), &p) : 0;
-    real *piece = scratch(c, some * p.k),
-         *packed = bytes ? scratch(c, (int64_t)(bytes / sizeof *packed) + 1) : NULL;
+    real *piece = weft__device_scratch(c, some * p.k),
+         *packed = bytes ? weft__device_scratch(c, (int64_t)(bytes / sizeof *packed) + 1) : NULL;
     if (!piece || (bytes && !packed))
         return;
     if (packed)
@@ -149,7 +145,7 @@ static void conv_run(weft_call *c)
 static bool sum_pieces(const weft_call *c, const windows *v, weft__product p, const real *dy, real *sums)
 {
     const int64_t some = rows_a_piece(c, v);
-    real *piece = scratch(c, some * p.n);
+    real *piece = weft__device_scratch(c, some * p.n);
     p.gathered = NULL;
     for (int64_t row = 0; piece && (row < v->rows || !p.add); row += p.k, p.add = true) {
         p.k = some < v->rows - row ? some : v->rows - row;
@@ -174,7 +170,7 @@ static void weight_back(const weft_call *c, const weft__token_windows *v, const 
                               .precision = dev(c)->precision,
                               .back = true,
                               .gathered = &rows };
-    real *sums = scratch(c, size[0] * k);
+    real *sums = weft__device_scratch(c, size[0] * k);
     if (!sums)
         return;
     if (dev(c)->k->gemm_gathers(dev(c), &p))

@@ -28,9 +28,8 @@ static void dropout_run(weft_call *c)
 
 static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    drop d = *(const drop *)c->attributes;
     (void)i;
-    return APPLY_WITH(c->op, d, dy);
+    return APPLY_WITH(c->op, *(const drop *)c->attributes, dy);
 }
 
 static void describe_dropout(const weft_call *c, char *text, size_t size)

@@ -77,13 +77,12 @@ weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
 /* ---- one element of each row ---- */
 static bool take_along_shape(weft_call *c)
 {
-    char text[128];
     weft__form expected = c->x[0]->f;
     expected.rank--, expected.type = WEFT_I32;
     if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) ||
         !weft__forms_equal(&expected, &c->x[1]->f))
         return weft__refuse(c, "expected reals, and a column number for each of their rows: %s",
-                            weft__text(&expected, text));
+                            WEFT__TEXT(&expected));
     expected.type = WEFT_REAL;
     c->y[0]->f = expected;
     return true;

@@ -7,12 +7,11 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
 {
     weft *w = weft__context(LIST(a, b));
     const char *error = weft__handle_error(w, a) ? weft__handle_error(w, a) : weft__handle_error(w, b);
-    char text[128];
     if (error)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, error);
     else if (!a->f.batch || !b->f.batch)
         weft__fail(w, WEFT_ESHAPE, "%s: %s; expected two ragged tensors", function,
-                   weft__text(a->f.batch ? &b->f : &a->f, text));
+                   WEFT__TEXT(a->f.batch ? &b->f : &a->f));
     else
         weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; expected equal numbers", function,
                    (long long)a->f.batch->n, (long long)b->f.batch->n);

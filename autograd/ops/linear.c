@@ -118,12 +118,11 @@ static void linear_run(weft_call *c)
 static const real *gradient_of_sums(const weft_call *c) /* gradient before f; NULL: no memory */
 {
     const curve *u = attributes_of(c);
-    weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
         return weft_op_dy(c, 0);
     real *dz = weft__dy_reusable(c, 0);
-    if (!dz && !(dz = weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof *dz)))
+    if (!dz && !(dz = weft__device_scratch(c, n)))
         return NULL;
     RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
     return dz;

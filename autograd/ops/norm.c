@@ -10,16 +10,20 @@ typedef weft__norm norm;
 enum { X_, GAIN, SHIFT };
 enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };
+static const weft_op op_gate_norm;
 
 static const norm *attributes_of(const weft_call *c) { return c->attributes; }
+/* Returns the number of the normalised input. Gain and shift follow it; a gate is before it. */
+static int normalised(const weft_call *c) { return c->op == &op_gate_norm ? SKIP : X_; }
 
-/* Gives the results the form of x, the normalised input. Checks gain and shift, the inputs from `gain` on: a
- * row, or, if grouped, one row for each element of the second last axis of x. */
-static bool results_like(weft_call *c, const weft_tensor *x, int gain)
+/* Gives the results the form of the normalised input x. Checks gain and shift: a row, or, if grouped, one row
+ * for each element of the second last axis of x. */
+static bool results_like_input(weft_call *c)
 {
+    const weft_tensor *x = c->x[normalised(c)];
     const int axes = attributes_of(c)->grouped ? 2 : 1, first = x->f.rank - axes;
     weft__form row = x->f;
-    for (int i = gain; i < c->n; i++)
+    for (int i = normalised(c) + 1; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
             memcmp(c->x[i]->f.size, x->f.size + first, (size_t)axes * sizeof *x->f.size))
             return weft__refuse(c, "expected %s %s[%lld], as the last axis",
@@ -36,12 +40,12 @@ static bool norm_shape(weft_call *c)
     const weft__form *x = &c->x[X_]->f;
     if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
         return weft_op_refuse(c, "expected reals, and a last axis that is not the tokens");
-    return results_like(c, c->x[X_], GAIN);
+    return results_like_input(c);
 }
 
-/* x, gain: indices of these inputs. The shift follows the gain. A gate, if present, is the input before x. */
-static weft__layer_norm record_of(const weft_call *c, int x, int gain)
+static weft__layer_norm record_of(const weft_call *c)
 {
+    const int x = normalised(c), gain = x + 1;
     const bool scaled = gain < c->n;
     const int64_t groups = attributes_of(c)->grouped ? c->x[gain]->f.size[0] : 1;
     return (weft__layer_norm){ .rows = weft__rows(&c->x[x]->f),
@@ -58,24 +62,22 @@ static weft__layer_norm record_of(const weft_call *c, int x, int gain)
                                .rstd = Y(c, RSTD) };
 }
 
-static void normalise(const weft_call *c, int x, int gain)
+static void norm_run(weft_call *c)
 {
-    const weft__layer_norm n = record_of(c, x, gain);
+    const weft__layer_norm n = record_of(c);
     RUN(c, layer_norm, &n);
 }
 
-static void normalise_back(const weft_call *c, int x, int gain)
+static void norm_fused(const weft_call *c)
 {
-    weft__layer_norm n = record_of(c, x, gain);
+    const int x = normalised(c), gain = x + 1;
+    weft__layer_norm n = record_of(c);
     n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add_gate) : NULL;
     n.dx = weft_op_dx(c, x, &n.add_x), n.dgain = weft_op_dx(c, gain, &n.add_gain);
     n.dshift = weft_op_dx(c, gain + 1, &n.add_shift);
     if (!c->y[0]->w->status)
         RUN(c, layer_norm_back, &n);
 }
-
-static void norm_run(weft_call *c) { normalise(c, X_, GAIN); }
-static void norm_fused(const weft_call *c) { normalise_back(c, X_, GAIN); }
 
 static weft_tensor *mean_across(weft_tensor *x)
 {
@@ -102,13 +104,13 @@ static void describe_norm(const weft_call *c, char *text, size_t size)
     snprintf(text, size, "eps=%g", (double)((const norm *)c->attributes)->eps);
 }
 
-#define NORM(its_name, its_shape, run, its_fused, its_composed)                   \
-    {                                                                             \
-        .name = its_name, .results = RESULTS, .shape = its_shape, .forward = run, \
-        .fused = its_fused, .composed = its_composed, .describe = describe_norm   \
+#define NORM(its_name, its_shape, its_composed)                                        \
+    {                                                                                  \
+        .name = its_name, .results = RESULTS, .shape = its_shape, .forward = norm_run, \
+        .fused = norm_fused, .composed = its_composed, .describe = describe_norm       \
     }
-static const weft_op op_norm = NORM("layer_norm", norm_shape, norm_run, norm_fused, norm_composed),
-                     op_rms_norm = NORM("rms_norm", norm_shape, norm_run, norm_fused, norm_composed);
+static const weft_op op_norm = NORM("layer_norm", norm_shape, norm_composed),
+                     op_rms_norm = NORM("rms_norm", norm_shape, norm_composed);
 
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
@@ -151,11 +153,8 @@ static bool gate_shape(weft_call *c)
 {
     if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
         return weft_op_refuse(c, "expected reals, and a gate with the shape of the skip and twice its width");
-    return results_like(c, c->x[SKIP], GATE_GAIN);
+    return results_like_input(c);
 }
-
-static void gate_run(weft_call *c) { normalise(c, SKIP, GATE_GAIN); }
-static void gate_fused(const weft_call *c) { normalise_back(c, SKIP, GATE_GAIN); }
 
 static void gate_composed(const weft_call *c, weft_tensor **y)
 {
@@ -163,7 +162,7 @@ static void gate_composed(const weft_call *c, weft_tensor **y)
     y[Y_] = weft_add(weft_mul(unit, c->x[GATE_GAIN]), c->x[GATE_SHIFT]);
 }
 
-static const weft_op op_gate_norm = NORM("gate_norm", gate_shape, gate_run, gate_fused, gate_composed);
+static const weft_op op_gate_norm = NORM("gate_norm", gate_shape, gate_composed);
 
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps)

@@ -144,11 +144,10 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
         weft__fail(w, WEFT_EARG, "%s: %lld sequences; expected a list of one or more", function,
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
-        char text[128];
         const char *error = weft__handle_error(w, x[s]);
         if (error || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; expected plain [T, ..] of one rank", function,
-                       (long long)s, error ? error : "is ", error ? "" : weft__text(&x[s]->f, text));
+                       (long long)s, error ? error : "is ", error ? "" : WEFT__TEXT(&x[s]->f));
         else
             len[s] = (int32_t)x[s]->f.size[0];
     }

@@ -1,7 +1,5 @@
 /* ragged.c - converts between the layouts of a batch (pack, pad, arrange), and between sequences and their
  * tokens (broadcast to tokens, pool). All of it is the batch's gather, or kernels over runs of rows. */
-#include <stdlib.h>
-#include <string.h>
 #include "autograd/op.h"
 
 static bool is_ragged(const weft_tensor *x) { return x && !weft__handle_error(x->w, x) && x->f.batch; }

@@ -6,14 +6,11 @@
 bool weft__find_axis(const weft_tensor *x, int *axis, const char *function)
 {
     weft *w = x ? x->w : weft__no_context();
-    const char *error = weft__handle_error(w, x);
-    char text[128];
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
-    else if (!w->status && (*axis >= x->f.rank || *axis < -x->f.rank))
-        weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, weft__text(&x->f, text), *axis);
-    else
-        *axis += *axis < 0 ? x->f.rank : 0;
+    if (!WEFT__IS_USABLE(w, x, "%s: the tensor", function) || w->status)
+        return false;
+    if (*axis >= x->f.rank || *axis < -x->f.rank)
+        weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, WEFT__TEXT(&x->f), *axis);
+    *axis += *axis < 0 ? x->f.rank : 0;
     return !w->status;
 }
 
@@ -113,33 +110,20 @@ static bool expand_shape(weft_call *c)
     weft__form expected = weft__reduced_form(a);
     return weft__forms_equal(&expected, x) || weft_op_refuse(c, "expected one row for each run");
 }
-static void expand_run(weft_call *c)
-{
-    RUN(c, segment_spread, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
-}
-static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i)
+static void expand_run(weft_call *c) { RUN(c, segment_spread, SEGMENTS(c), X(c, 0), Y(c, 0), c->add); }
+static const weft_op op_sum;
+static weft_tensor *along_back(const weft_call *c, weft_tensor *dy, int i) /* the other operator */
 {
     (void)i;
-    return weft__expand(dy, c->attributes);
+    return (c->op == &op_sum ? weft__expand : weft__reduce)(dy, c->attributes);
 }
-static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    (void)i;
-    return weft__reduce(dy, c->attributes);
-}
-static const weft_op op_sum = LINEAR_RECORD("sum", WEFT__ALONG, weft__reduced_shape, reduce_run, reduce_back,
-                                            weft__describe_along);
-static const weft_op op_spread = LINEAR_RECORD("broadcast", WEFT__ALONG, expand_shape, expand_run,
-                                               expand_back, weft__describe_along);
+static const weft_op op_sum =
+    LINEAR_RECORD("sum", WEFT__ALONG, weft__reduced_shape, reduce_run, along_back, weft__describe_along);
+static const weft_op op_spread =
+    LINEAR_RECORD("broadcast", WEFT__ALONG, expand_shape, expand_run, along_back, weft__describe_along);
 
-weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a)
-{
-    return APPLY_WITH(&op_sum, *a, x);
-}
-weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
-{
-    return APPLY_WITH(&op_spread, *a, y);
-}
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a) { return APPLY_WITH(&op_sum, *a, x); }
+weft_tensor *weft__expand(weft_tensor *y, const weft__along *a) { return APPLY_WITH(&op_spread, *a, y); }
 
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
@@ -270,10 +254,10 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return weft__apply(c->op, &dy, 1, c->attributes, sizeof(weft__along))->y[0];
 }
-static const weft_op op_cumsum = LINEAR_RECORD("cumsum", WEFT__ALONG, cumsum_shape, cumsum_run, cumsum_back,
-                                               weft__describe_along);
-static const weft_op op_flip = LINEAR_RECORD("flip", WEFT__ALONG, shape_of_input, flip_run, flip_back,
-                                             weft__describe_along);
+static const weft_op op_cumsum =
+    LINEAR_RECORD("cumsum", WEFT__ALONG, cumsum_shape, cumsum_run, cumsum_back, weft__describe_along);
+static const weft_op op_flip =
+    LINEAR_RECORD("flip", WEFT__ALONG, shape_of_input, flip_run, flip_back, weft__describe_along);
 
 static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {
@@ -284,7 +268,7 @@ static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 }
 
 weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(&op_cumsum, x, axis); }
-weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(&op_flip, x, axis); }
+weft_tensor *weft_flip(weft_tensor *x, int axis) { return ordered(&op_flip, x, axis); }
 
 /* ---- over all elements ---- */
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)

@@ -55,7 +55,6 @@ static weft_tensor *shifted(weft_tensor *x, weft__along a, int64_t by, weft_tens
 weft_tensor *weft_shift(weft_tensor *x, int64_t by, weft_tensor *fill)
 {
     int axis = 0;
-    char text[128];
     if (!x || (fill && weft__handle_error(x->w, fill)))
         return weft__failed_of(LIST(x, fill), WEFT_EARG, "shift", "expected x, and fill or NULL");
     if (!weft__find_axis(x, &axis, "shift"))
@@ -68,7 +67,7 @@ weft_tensor *weft_shift(weft_tensor *x, int64_t by, weft_tensor *fill)
             one.size[i] = all.size[i + 1];
     }
     if (fill && !weft__forms_equal(&fill->f, &all) && !weft__forms_equal(&fill->f, &one))
-        return weft__failed(fill, WEFT_ESHAPE, "shift", "fill; expected %s%s", weft__text(&one, text),
+        return weft__failed(fill, WEFT_ESHAPE, "shift", "fill; expected %s%s", WEFT__TEXT(&one),
                             a.tokens ? " or a row for each sequence" : "");
     return shifted(x, a, by, weft__spread_to(fill, &all));
 }
@@ -98,13 +97,12 @@ static bool scan_shape(weft_call *c)
 {
     const weft__along *along = weft__store_form(c);
     const weft__form expected = weft__reduced_form(along);
-    char text[128];
     weft_op_like(c->y[0], c->x[B_]);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i))
             return weft_op_refuse(c, "expected reals (weft_to_reals)");
     if (c->n > FIRST_ && !weft__forms_equal(&c->x[FIRST_]->f, &expected))
-        return weft__refuse(c, "first; expected %s: b without the axis%s", weft__text(&expected, text),
+        return weft__refuse(c, "first; expected %s: b without the axis%s", WEFT__TEXT(&expected),
                             along->tokens ? ", with a row for each sequence" : "");
     return true;
 }
@@ -135,7 +133,7 @@ static void scan_fused(const weft_call *c)
         to[i]->to = weft_op_dx(c, i, &to[i]->add);
     const weft__into da = k.da;
     if (da.to && how(c)->shared)
-        k.da = (weft__into){ weft__take(w, WEFT__ARENA_DATA, n * (int64_t)sizeof(real)), false };
+        k.da = (weft__into){ weft__device_scratch(c, n), false };
     if (w->status)
         return;
     RUN(c, scan_back, &k);
@@ -182,7 +180,6 @@ static weft_tensor *factors_for(weft_tensor *a, const weft__along *along, bool *
 {
     weft__form to = along->whole, y;
     weft__grid g;
-    char text[128];
     *shared = !a->f.batch && a->f.rank < to.rank - along->axis;
     if (*shared)
         to = weft__plain(WEFT_REAL, to.rank - along->axis - 1, to.size + along->axis + 1);
@@ -190,7 +187,7 @@ static weft_tensor *factors_for(weft_tensor *a, const weft__along *along, bool *
         weft__copy_layout(&to, &a->f);
     if (!weft__broadcast(&g, (const weft__form *[]){ &to, &a->f }, 2, &y) || !weft__forms_equal(&y, &to))
         return weft__failed(a, WEFT_ESHAPE, "scan", "factors a; expected %s, or what broadcasts to it",
-                            weft__text(&along->whole, text));
+                            WEFT__TEXT(&along->whole));
     return weft__spread_to(a, &to);
 }
 

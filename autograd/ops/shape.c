@@ -113,22 +113,16 @@ static void inset_run(weft_call *c)
                                                 .add = c->add });
     weft__run_blocks(c, &all);
 }
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
-static const weft_op op_slice = LINEAR_RECORD("slice", WEFT_PLAIN, slice_shape, slice_run, slice_back,
-                                              describe_part);
-static const weft_op op_inset = LINEAR_RECORD("inset", WEFT_ROWS, weft__form_shape, inset_run, inset_back,
-                                              describe_part);
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
+static const weft_op op_slice, op_inset;
+static weft_tensor *part_back(const weft_call *c, weft_tensor *dy, int i) /* each is the other's transpose */
 {
     (void)i;
-    return weft__apply(&op_inset, &dy, 1, c->attributes, sizeof(part))->y[0];
+    return APPLY_WITH(c->op == &op_slice ? &op_inset : &op_slice, *(const part *)c->attributes, dy);
 }
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    (void)i;
-    return weft__apply(&op_slice, &dy, 1, c->attributes, sizeof(part))->y[0];
-}
+static const weft_op op_slice = LINEAR_RECORD("slice", WEFT_PLAIN, slice_shape, slice_run, part_back,
+                                              describe_part);
+static const weft_op op_inset = LINEAR_RECORD("inset", WEFT_ROWS, weft__form_shape, inset_run, part_back,
+                                              describe_part);
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
@@ -143,7 +137,6 @@ weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 static bool concat_shape(weft_call *c)
 {
     int axis = *(const int *)c->attributes;
-    char text[2][128];
     weft__form *y = &c->y[0]->f, f = c->x[0]->f;
     *y = f;
     if (axis == 0 && y->batch)
@@ -156,7 +149,7 @@ static bool concat_shape(weft_call *c)
         if (!weft__forms_equal(&f, &c->x[i]->f))
             return weft__refuse(
                 c, "along axis %d: input %d is %s, input 0 %s; expected equal extents on all other axes",
-                axis, i, weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
+                axis, i, WEFT__TEXT(&c->x[i]->f), WEFT__TEXT(&c->x[0]->f));
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
             return weft__refuse(c, "%d such tensors: too many elements", c->n);
     }
@@ -236,14 +229,13 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 static bool stackable(weft_tensor *const *x, int64_t n, int axis)
 {
     weft *w = x[0]->w;
-    char text[2][128];
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
         if (f.batch && x[0]->f.batch)            /* concat compares the batches later */
             weft__copy_layout(&f, &x[0]->f);
         if (!weft__forms_equal(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; expected one shape",
-                       (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
+                       (long long)i, WEFT__TEXT(&x[i]->f), WEFT__TEXT(&x[0]->f));
     }
     if (x[0]->f.batch && axis == 0)
         weft__failed(x[0], WEFT_ESHAPE, "stack", "a new axis 0; expected the ragged rows there (weft_plain)");

@@ -48,15 +48,12 @@ bool weft__needs_gradient(const weft_tensor *t)
 
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
-    char a[128], b[128];
-    const char *by = x->w->tape->entry_name;     /* running may be an operator of its backward */
-    const char *error = weft__handle_error(x->w, g);
+    const char *by = x->w->tape->entry_name; /* running may be an operator of its backward */
     by = by ? by : x->w->running;
-    if (error)
-        weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, error);
-    else if (!weft__forms_equal(&x->f, &g->f))
+    if (WEFT__IS_USABLE(x->w, g, "backward of %s: the gradient that it returned", by) &&
+        !weft__forms_equal(&x->f, &g->f))
         weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s; expected one shape",
-                   by, weft__text(&g->f, a), weft__text(&x->f, b));
+                   by, WEFT__TEXT(&g->f), WEFT__TEXT(&x->f));
     return !x->w->status;
 }
 
@@ -116,12 +113,13 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
         w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
 }
 
-static bool has_input(const weft_call *c, const weft_tensor *x)
+/* Returns how many inputs of the call are x. */
+static int uses_of(const weft_call *c, const weft_tensor *x)
 {
+    int n = 0;
     for (int i = 0; i < c->n; i++)
-        if (c->x[i] == x)
-            return true;
-    return false;
+        n += c->x[i] == x;
+    return n;
 }
 
 /* Returns whether x took over the gradient of y, which is not read again. x takes its buffer in two cases: g
@@ -135,7 +133,7 @@ bool weft__move_gradient(weft_call *c, weft_tensor *x, weft_tensor *g)
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
     if (c_of_g && c_of_g->op->in_place && weft__forms_equal(&g->f, &node(y)->grad->f) &&
-        has_input(c_of_g, node(y)->grad)) {
+        uses_of(c_of_g, node(y)->grad)) {
         g->data = node(y)->grad->data;
         weft__run_deferred(w);
     }
@@ -158,14 +156,6 @@ real *weft__dy_reusable(const weft_call *c, int k)
     return node(y)->grad && node(y)->kept_pass != y->w->tape->pass ? node(y)->grad->data : NULL;
 }
 
-static bool is_repeated(const weft_call *c, int i) /* returns whether it is also another input */
-{
-    for (int k = 0; k < c->n; k++)
-        if (k != i && c->x[k] == c->x[i])
-            return true;
-    return false;
-}
-
 real *weft_op_dx(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
@@ -176,7 +166,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     node(x)->has_gradient |= w->tape->for_parameters;
     weft_tensor **to = x->f.batch && w->tape->ragged_grads ? &w->tape->ragged_grads[i] : &node(x)->grad;
     *add = *to;
-    if (!*to && (*to = weft__gradient_slot(w, &x->f)) && !node(x)->grad && !is_repeated(c, i))
+    if (!*to && (*to = weft__gradient_slot(w, &x->f)) && !node(x)->grad && uses_of(c, x) == 1)
         node(x)->grad = *to;
     return *to ? weft__host_gradient(c, x, (*to)->data, *add, true) : NULL;
 }
@@ -184,7 +174,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
 real *weft__dx_whole(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c->x[i], *grad = node(x)->grad;
-    if (!grad || x->w->dev.k->synchronous || is_repeated(c, i) || !weft__needs_gradient(x))
+    if (!grad || x->w->dev.k->synchronous || uses_of(c, x) > 1 || !weft__needs_gradient(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
     node(x)->has_gradient |= x->w->tape->for_parameters;

@@ -84,10 +84,9 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
-    char text[128];
     const char *by = w->tape->raw_name ? w->tape->raw_name : w->tape->entry_name;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; expected %s", by ? by : "", by ? ": " : "",
-               asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
+               asked == WEFT_REAL ? "op_data" : "op_int_data", WEFT__TEXT(&t->f),
                asked == WEFT_REAL ? "" : " of reals",
                asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
     return seen;
@@ -95,11 +94,8 @@ static void *dummy_buffer(const weft_tensor *t, weft_dtype asked, void *seen)
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
-    const char *error = t ? weft__handle_error(t->w, t) : NULL;
     const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
-    if (error)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, error);
-    if (!t || error)
+    if (!t || !WEFT__IS_USABLE(t->w, t, "%s: the tensor", function))
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* raw reads require that no call waits */

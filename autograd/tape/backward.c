@@ -44,10 +44,8 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 /* Checks that a function of the record returned a tensor of this step, or fails the context. */
 static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
 {
-    const char *error = w->status ? NULL : weft__handle_error(w, t);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, error);
-    return !w->status;
+    return !w->status &&
+           WEFT__IS_USABLE(w, t, "%s of %s: the tensor that it returned", function, c->op->name);
 }
 
 static void run_fused(weft *w, const weft_call *c)
@@ -218,10 +216,9 @@ static void run_pass(weft_tensor *y, bool recording)
 
 static bool check_output(weft *w, weft_tensor *y, const char *function)
 {
-    const char *error = weft__handle_error(w, y);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
-    else if (y->f.type != WEFT_REAL)
+    if (!WEFT__IS_USABLE(w, y, "%s: the tensor", function))
+        return false;
+    if (y->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: a tensor of ints has no gradient; expected reals", function);
     else if (w->tape && w->tape->in_pass)
         weft__fail(w, WEFT_EARG,

@@ -11,12 +11,11 @@ const char *weft__why_not_on_tape(const weft_tensor *t)
 bool weft__is_loss(weft_tensor *t)
 {
     weft *w = t->w;
-    char text[128];
     if (count(t) != 1)
         weft__fail(w, WEFT_ESHAPE,
                    "backward: the loss is %s; expected one element (weft_mean_loss, weft_sum_all). "
                    "weft_gradients takes any shape",
-                   weft__text(&t->f, text));
+                   WEFT__TEXT(&t->f));
     else if (!node(t)->entry_number && !node(t)->parameter)
         weft__fail(w, WEFT_EARG, "backward: the loss is not a result on the tape: %s",
                    weft__why_not_on_tape(t));

@@ -15,11 +15,9 @@ weft__callback weft__op_callback_begin(weft *w, const weft_call *c, const char *
 /* ---- checks ---- */
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
-    for (int i = 0; i < n && !w->status; i++) {
-        const char *error = weft__handle_error(w, x[i]);
-        if (error)
-            weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, error);
-    }
+    for (int i = 0; i < n && !w->status; i++)
+        if (!WEFT__IS_USABLE(w, x[i], "%s: input %d", op->name, i))
+            return false;
     if (n == 0)
         weft__fail(w, WEFT_EARG, "%s: no inputs; expected one or more", op->name);
     return !w->status;

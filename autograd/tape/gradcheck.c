@@ -13,10 +13,8 @@ static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
     weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
     weft_tensor *y = f(x, user);
     weft__callback_end(w, outer);
-    const char *error = w->status ? NULL : weft__handle_error(w, y);
-    if (error)
-        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", error);
-    else if (!w->status && count(y) != 1)
+    if (!w->status && WEFT__IS_USABLE(w, y, "gradcheck: the tensor that the function returned") &&
+        count(y) != 1)
         weft__failed(y, WEFT_ESHAPE, "gradcheck", "expected a function whose result has one element");
     return w->status ? &w->nil : y;
 }
@@ -53,16 +51,16 @@ static real *read_numbers(weft_tensor *t)             /* host memory of the step
 static double difference(function *f, weft_tensor *const *x, void *user, int64_t i, const real *recorded,
                          const real *raw)
 {
-    double norm = 1, worst = 0, sum = 0;
+    double worst = 0, sum = 0;
     for (int64_t j = 0; j < count(x[i]); j++)
         sum += (double)recorded[j] * (double)recorded[j];
-    norm = fmax(norm, sqrt(sum));
+    const double norm = fmax(1, sqrt(sum));
     for (int64_t j = 0; j < count(x[i]) && weft_ok(x[i]->w); j++) {
         double expected = slope_at(f, x, user, i, j);
         double e = fmax(fabs((double)recorded[j] - expected), fabs((double)raw[j] - expected)) / norm;
-        worst = e > worst || isnan(e) || isnan((double)raw[j]) || isnan((double)recorded[j]) ? e : worst;
         if (isnan((double)raw[j]) || isnan((double)recorded[j]) || isnan(expected))
             return (double)NAN;
+        worst = e > worst || isnan(e) ? e : worst;
     }
     return worst;
 }
@@ -88,9 +86,9 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     for (int64_t i = 0; i < n && weft_ok(w); i++) {
         const real *recorded = read_numbers(dx[i]), *raw = read_numbers(dx[n + i]);
         double e = recorded && raw ? difference(f, x, user, i, recorded, raw) : (double)NAN;
-        worst = e > worst || isnan(e) ? e : worst;
         if (isnan(e))
             return e;
+        worst = fmax(worst, e);
     }
     return weft_ok(w) ? worst : (double)NAN;
 }

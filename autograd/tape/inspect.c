@@ -115,9 +115,8 @@ bool weft__single_number(const weft_tensor *x, double *value)
 
 void weft__put_form(FILE *to, const weft_tensor *x)
 {
-    char text[128];
     double value;
-    fputs(weft__text(&x->f, text), to);
+    fputs(WEFT__TEXT(&x->f), to);
     if (weft__single_number(x, &value))
         fprintf(to, " = %.4g", value + 0.0);
 }

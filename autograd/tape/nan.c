@@ -75,16 +75,16 @@ static const char *locate(const weft_tensor *t, int64_t element, char text[192])
                  rows->position.host[row]);
     return text;
 }
+#define PLACE(t, element) locate(t, element, (char[192]){ 0 })
 
 /* ---- finding the cause ---- */
 static void blame_input(weft_call *c, int i, int64_t element) /* warns once: the NaN is in the data */
 {
     weft *w = c->x[i]->w;
-    char shape[128], location[192];
     const char *from = node(c->x[i])->parameter ? "a parameter" : "not made by an operator";
     if (!w->check->warned_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
-                   i, weft__text(&c->x[i]->f, shape), from, locate(c->x[i], element, location));
+                   i, WEFT__TEXT(&c->x[i]->f), from, PLACE(c->x[i], element));
     w->check->warned_given = true;
 }
 
@@ -106,18 +106,16 @@ static bool comes_from_input(weft_call *c, const weft_tensor *y)
 void weft__check_results(weft_call *c, bool moves)
 {
     weft *w = c->x[0]->w;
-    char shape[128], location[192];
     for (int k = 0; k < c->m && !w->status; k++) {
         const weft_tensor *y = c->y[k];
         int64_t element = first_nan(y);
         if (element >= 0 && (comes_from_input(c, y) || moves))
             w->check->given = true;
         else if (element >= 0)
-            weft__fail(w, WEFT_ENUMERIC,
-                       "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
-                       w->tape->entry_name ? "backward of " : "",
-                       w->tape->entry_name ? w->tape->entry_name : "", w->tape->entry_name ? ": " : "",
-                       c->op->name, weft__text(&y->f, shape), locate(y, element, location));
+            weft__fail(
+                w, WEFT_ENUMERIC, "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
+                w->tape->entry_name ? "backward of " : "", w->tape->entry_name ? w->tape->entry_name : "",
+                w->tape->entry_name ? ": " : "", c->op->name, WEFT__TEXT(&y->f), PLACE(y, element));
     }
 }
 
@@ -125,14 +123,13 @@ void weft__check_results(weft_call *c, bool moves)
 void weft__check_gradients(weft_call *c)
 {
     weft *w = c->x[0]->w;
-    char shape[128], location[192];
     for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
         const weft_tensor *g = node(c->x[i])->grad;
         int64_t element = g && !(node(c->x[i])->parameter && node(c->x[i])->frozen) ? first_nan(g) : -1;
         if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
-                       c->op->name, i, weft__text(&g->f, shape), locate(g, element, location));
+                       c->op->name, i, WEFT__TEXT(&g->f), PLACE(g, element));
     }
 }
 
@@ -140,14 +137,12 @@ void weft__check_gradients(weft_call *c)
 void weft__check_exact(const weft_tensor *ints)
 {
     struct weft__check *c = ints->w->check;
-    char shape[128], location[192];
     const int32_t *x = c->warned_inexact ? NULL : numbers_of(ints);
     for (int64_t i = 0, n = count(ints); x && i < n && !c->warned_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->warned_inexact = true;
             weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds integers up to %d "
                        "exactly. Keep ids as ints; add, equal, where and others take them",
-                       weft__text(&ints->f, shape), (int)x[i], locate(ints, i, location), (double)(real)x[i],
-                       1 << 24);
+                       WEFT__TEXT(&ints->f), (int)x[i], PLACE(ints, i), (double)(real)x[i], 1 << 24);
         }
 }

@@ -25,12 +25,12 @@ static const char *way_out(const weft_tensor *x, const char *reason)
 
 bool weft_op_refuse(const weft_call *c, const char *reason)
 {
-    char text[300] = "", one[128];
+    char text[300] = "";
     if (!c || c->n < 1 || !c->x[0])
         return false;
     for (int i = 0, length = 0; i < c->n && i < 3 && length < 280; i++)
         length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", i ? ", " : "",
-                           weft__text(&c->x[i]->f, one));
+                           WEFT__TEXT(&c->x[i]->f));
     weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, reason, way_out(c->x[0], reason));
     return false;
 }
@@ -47,12 +47,8 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     char reason[300];
     WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     weft *w = x ? x->w : weft__no_context();
-    char text[128];
-    const char *error = weft__handle_error(w, x);
-    if (error)
-        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, error);
-    weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", reason,
-               way_out(x, reason));
+    if (WEFT__IS_USABLE(w, x, "%s: the tensor", function))
+        weft__fail(w, status, "%s: %s: %s%s", function, WEFT__TEXT(&x->f), reason, way_out(x, reason));
     return &w->nil;
 }
 
@@ -62,13 +58,10 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
     char reason[300];
     WEFT__PLAIN_TEXT(reason, sizeof reason, format);
     weft *w = weft__context(x, n);
-    char text[128];
-    for (int64_t i = 0; i < n; i++) {
-        const char *error = weft__handle_error(w, x[i]);
-        if (error)
-            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, error);
-    }
-    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", reason,
+    for (int64_t i = 0; i < n; i++)
+        if (!WEFT__IS_USABLE(w, x[i], "%s: input %lld", function, (long long)i))
+            return &w->nil;
+    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? WEFT__TEXT(&x[0]->f) : "", reason,
                n ? way_out(x[0], reason) : "");
     return &w->nil;
 }

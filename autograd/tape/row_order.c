@@ -131,24 +131,22 @@ weft_tensor *weft__ragged_as(weft_tensor *x, const weft__form *like)
 
 weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
-    char text[128];
     if (!are_usable(x, like, "ragged_like"))
         return weft__inert_of(x);
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
                             "expected a plain tensor with the rows of a ragged one; like is %s",
-                            weft__text(&like->f, text));
+                            WEFT__TEXT(&like->f));
     if (!is_same_order(order_of(x), &like->f))
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
                             "like is %s; expected rows that are known to be in its order. weft_ragged_rows "
                             "takes rows sequence by sequence, weft_ragged_of packed ones",
-                            weft__text(&like->f, text));
+                            WEFT__TEXT(&like->f));
     return weft__ragged_as(x, &like->f);
 }
 
 weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
 {
-    char text[128];
     if (!are_usable(x, like, "ragged_rows"))
         return weft__inert_of(x);
     const weft_batch *b = like->f.batch;
@@ -156,7 +154,7 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
         return weft__failed(
             x, WEFT_ESHAPE, "ragged_rows",
             "expected a plain tensor with one row for each of %lld tokens of a ragged one; like is %s",
-            (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
+            (long long)(b ? b->tokens : 0), WEFT__TEXT(&like->f));
     weft__form given = weft__as_layout(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",

@@ -6,7 +6,6 @@
  * program that uses the GPU may create them. If the library exists without a GPU, as in a container without
  * access, it reports none. */
 #include <stdio.h>
-#include <string.h>
 #include "core/inside.h"
 
 /* Declarations of cuda.h: CUresult is an enum, and 0 is success. */

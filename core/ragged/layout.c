@@ -191,16 +191,14 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
 {
     bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) &&
                 p->rows < INT32_MAX / (p->width ? p->width : 1);
-    for (int64_t s = 0; sane && s < b->n; s++)
+    for (int64_t s = 0; sane && s < b->n && !b->w->status; s++)
         if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 ||
-            p->column[s] + (int64_t)b->len[s] > p->width) {
+            p->column[s] + (int64_t)b->len[s] > p->width)
             weft__fail(
                 b->w, WEFT_EARG,
                 "to_rows: placement: sequence %lld of length %d at row %d, column %d; expected within %lld "
                 "rows of %lld cells",
                 (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
-            return false;
-        }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
                    "to_rows: placement: %s, %lld rows of %lld cells; expected row and column for each of "
@@ -210,7 +208,7 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
                    b->n && !p->column ? "column is NULL" :
                                         "invalid size",
                    (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0), (long long)b->n);
-    return sane;
+    return !b->w->status;
 }
 
 static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
@@ -221,18 +219,16 @@ static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
     if (!owner)
         return false;
     memset(owner, -1, (size_t)cells * sizeof *owner);
-    for (int64_t s = 0; s < b->n; s++)
+    for (int64_t s = 0; s < b->n && !w->status; s++)
         for (int64_t t = 0, cell = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, cell++) {
-            if (owner[cell] >= 0) {
+            if (owner[cell] >= 0)
                 weft__fail(w, WEFT_EARG,
                            "to_rows: placement: sequences %d and %lld in row %d, column %lld; expected one "
                            "sequence per cell",
                            owner[cell], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
-                return false;
-            }
             owner[cell] = (int32_t)s;
         }
-    return true;
+    return !w->status;
 }
 
 static bool is_placed(const weft__place *have, const weft_batch *b, const weft_placement *p)

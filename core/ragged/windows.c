@@ -18,22 +18,20 @@ static weft_batch *batch_of_rows(weft_batch *b, const weft__reads *r, const char
     int64_t most = INT32_MAX;
     int32_t *len = weft__take(w, WEFT__ARENA_CALLS, b->n * (int64_t)sizeof *len);
     bool same = true;
-    for (int64_t s = 0; len && s < b->n; s++) {
+    for (int64_t s = 0; len && s < b->n && !w->status; s++) {
         const int64_t rows = rows_of_length(r, b->len[s]);
         most -= rows * r->width;
-        if (most < 0) {
+        if (most < 0)
             weft__fail(
                 w, WEFT_ESHAPE,
                 "%s: sequence %lld of length %d gets %lld rows of %lld tokens; expected fewer than 2^31 "
                 "tokens in all",
                 function, (long long)s, b->len[s], (long long)rows, (long long)r->width);
-            return NULL;
-        }
         same = same && rows == b->len[s];
         len[s] = (int32_t)rows;
     }
-    if (!len || same)
-        return len ? b : NULL;
+    if (same)
+        return w->status ? NULL : b;
     return weft__batch(w, &(weft_lengths){ .n = b->n, .len = len, .id = b->own_ids ? b->id : NULL },
                        function);
 }

@@ -3,7 +3,6 @@
  * stale pointer shows. An optimiser that steps twice without weft_clear causes a warning. The first NaN that
  * an operator computes is found by autograd/tape/nan.c. */
 #include "core/report/check.h"
-#include <stdlib.h>
 #include <string.h>
 #include "core/report/log.h"
 

@@ -1,6 +1,5 @@
 /* environment.c - warns on stderr of each environment variable WEFT_.. that the library does not know: a
  * misspelt variable would have no effect. */
-#include <stdlib.h>
 #include <string.h>
 #include "core/report/log.h"
 #include "core/nearest.h"

@@ -14,6 +14,9 @@ bool weft__log_is_off(void)
 
 static void count_call(weft *w, int *count, const char *function)
 {
+    if (inside(w)->missing_clear.step != w->step)
+        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.backwards = 0,
+        inside(w)->missing_clear.updates = 0;
     if (++*count < MANY || inside(w)->missing_clear.warned || weft__notify(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     inside(w)->missing_clear.warned = true;
@@ -23,21 +26,6 @@ static void count_call(weft *w, int *count, const char *function)
                    *count, function, (double)(inside(w)->host_bytes + inside(w)->device_bytes) / 1e6);
 }
 
-static void restart_counts(weft *w)
-{
-    if (inside(w)->missing_clear.step != w->step)
-        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.backwards = 0,
-        inside(w)->missing_clear.updates = 0;
-}
+void weft__count_backward(weft *w) { count_call(w, &inside(w)->missing_clear.backwards, "weft_backward"); }
 
-void weft__count_backward(weft *w)
-{
-    restart_counts(w);
-    count_call(w, &inside(w)->missing_clear.backwards, "weft_backward");
-}
-
-void weft__count_update(weft *w)
-{
-    restart_counts(w);
-    count_call(w, &inside(w)->missing_clear.updates, "weft_optim_step");
-}
+void weft__count_update(weft *w) { count_call(w, &inside(w)->missing_clear.updates, "weft_optim_step"); }

@@ -37,7 +37,6 @@ static void print_block(FILE *file, const weft_tensor *x, const void *all, int a
 
 void weft_print(FILE *file, const weft_tensor *x)
 {
-    char text[128];
     if (!file || !x) {
         fputs("NULL\n", file ? file : stderr);
         return;
@@ -45,7 +44,7 @@ void weft_print(FILE *file, const weft_tensor *x)
     size_t bytes = (size_t)weft__bytes(&x->f);
     void *all = malloc(bytes + 1);
     void *before = weft__plain_locale();
-    fprintf(file, "%s ", weft__text(&x->f, text));
+    fprintf(file, "%s ", WEFT__TEXT(&x->f));
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
         fprintf(file, "cannot be read: %s", all ? weft_error_message(x->w) : "out of memory");
     else

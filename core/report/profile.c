@@ -51,11 +51,6 @@ void weft__profile_leave(weft *w, weft__timed *before) { switch_row(w, before); 
 void weft__profile_bytes(weft *w, int64_t bytes)       { inside(w)->profile->now->bytes += (double)bytes; }
 
 /* ---- arithmetic of the kernels ---- */
-static double product_flops(const weft__product *p)
-{
-    return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
-}
-
 /* Returns the operations of the cell and of the products with recurrent weights, which are equal for forward
  * and backward. The caller adds the layer's other products. */
 static double recurrence_flops(const weft__recurrence *r)
@@ -107,7 +102,7 @@ static struct weft__profile *profile_of(weft__device *d) { return inside((weft *
 
 static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
-    profile_of(d)->now->flops += product_flops(p);
+    profile_of(d)->now->flops += 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
     profile_of(d)->plain->gemm(d, p, a, b, c);
 }
 /* Defines counted_KERNEL. Kernels that this one calls are not counted again. */

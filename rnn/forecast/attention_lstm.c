@@ -26,17 +26,6 @@ static weft_forecast run_model(void *model, const weft__input *t)
     return (weft_forecast){ weft_linear_run(m->head, z), e.last };
 }
 
-static weft_attention_lstm_opts with_defaults(weft_attention_lstm_opts o)
-{
-    o.d_model = weft__or_count(o.d_model, 128);
-    o.d_encoder = weft__or_count(o.d_encoder, o.d_model);
-    o.d_decoder = weft__or_count(o.d_decoder, o.d_model);
-    o.num_layers = (int)weft__or_count(o.num_layers, 2);
-    o.num_heads = (int)weft__or_count(o.num_heads, 4);
-    o.output_dim = weft__or_count(o.output_dim, 1);
-    return o;
-}
-
 static void layers_new(attention_lstm *m, const weft_attention_lstm_opts *o)
 {
     int64_t encoder = o->d_encoder;
@@ -60,7 +49,13 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
                                          const weft_attention_lstm_opts *opts)
 {
     static const char function[] = "attention_lstm";
-    const weft_attention_lstm_opts o = with_defaults(opts ? *opts : (weft_attention_lstm_opts){ 0 });
+    weft_attention_lstm_opts o = opts ? *opts : (weft_attention_lstm_opts){ 0 };
+    o.d_model = weft__or_count(o.d_model, 128);
+    o.d_encoder = weft__or_count(o.d_encoder, o.d_model);
+    o.d_decoder = weft__or_count(o.d_decoder, o.d_model);
+    o.num_layers = (int)weft__or_count(o.num_layers, 2);
+    o.num_heads = (int)weft__or_count(o.num_heads, 4);
+    o.output_dim = weft__or_count(o.output_dim, 1);
     if (!WEFT__SIZES(parent, function, name, opts, { "d_encoder", o.d_encoder }, { "d_decoder", o.d_decoder },
                      { "num_layers", o.num_layers }, { "num_heads", o.num_heads },
                      { "output_dim", o.output_dim }) ||

@@ -53,22 +53,16 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
                           &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
-static weft_encoder_decoder_lstm_opts with_defaults(weft_encoder_decoder_lstm_opts o)
+weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
+                                               const weft_encoder_decoder_lstm_opts *opts)
 {
+    static const char function[] = "encoder_decoder_lstm";
+    weft_encoder_decoder_lstm_opts o = opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 };
     o.d_encoder = weft__or_count(o.d_encoder, 128);
     o.d_decoder = weft__or_count(o.d_decoder, 128);
     o.num_encoder_layers = (int)weft__or_count(o.num_encoder_layers, 2);
     o.num_decoder_layers = (int)weft__or_count(o.num_decoder_layers, 2);
     o.output_dim = weft__or_count(o.output_dim, 1);
-    return o;
-}
-
-weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
-                                               const weft_encoder_decoder_lstm_opts *opts)
-{
-    static const char function[] = "encoder_decoder_lstm";
-    const weft_encoder_decoder_lstm_opts o =
-        with_defaults(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 });
     const int hidden = o.num_mlp_hidden;
     if (!WEFT__SIZES(parent, function, name, opts, { "d_encoder", o.d_encoder }, { "d_decoder", o.d_decoder },
                      { "num_encoder_layers", o.num_encoder_layers },

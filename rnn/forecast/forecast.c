@@ -74,7 +74,6 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
                       int64_t features)
 {
     weft *w = m->m->w;
-    char text[128];
     const char *error;
     int64_t sequence = 0;
     if (!WEFT__IS_USABLE(w, x, "%s: the %s", m->name, side))
@@ -83,7 +82,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
         (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: the %s is %s; expected ragged [N, %lld] or plain [n, T, %lld] of reals%s", m->name,
-                   side, weft__text(&x->f, text), (long long)features, (long long)features,
+                   side, WEFT__TEXT(&x->f), (long long)features, (long long)features,
                    weft__ids_advice(&x->f));
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; expected no others", m->name,
@@ -99,7 +98,6 @@ static int64_t count_sequences(const weft_tensor *x) { return x->f.batch ? x->f.
 static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
     weft *w = m->m->w;
-    char text[128];
     /* The feature is then computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (x && !WEFT__IS_USABLE(w, x, "%s: fixed", m->name))
@@ -108,10 +106,10 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
                 x->f.size[1] != m->fixed :
             !may_lack)
         m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; expected [%lld, %lld]", m->name,
-                              x ? weft__text(&x->f, text) : "NULL", (long long)n, (long long)m->fixed) :
+                              x ? WEFT__TEXT(&x->f) : "NULL", (long long)n, (long long)m->fixed) :
                    weft__fail(w, WEFT_ESHAPE,
                               "%s: fixed is %s; expected NULL, because the model has no static features",
-                              m->name, weft__text(&x->f, text));
+                              m->name, WEFT__TEXT(&x->f));
     return !w->status;
 }
 

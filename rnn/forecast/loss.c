@@ -18,11 +18,10 @@ static weft_tensor *with_outputs(weft_tensor *x)
 
 static bool is_forecast(const weft_tensor *x, const char *operand)
 {
-    char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
         weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s; expected ragged [M, outputs] or plain [n, T, outputs]",
-                   name, operand, weft__text(&x->f, text));
+                   name, operand, WEFT__TEXT(&x->f));
     return !x->w->status;
 }
 

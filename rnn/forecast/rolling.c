@@ -170,7 +170,6 @@ static weft_tensor *call_model(rolling *r, int64_t n)
 static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t needed)
 {
     weft *w = r->w;
-    char text[128];
     if (WEFT__IS_USABLE(w, y, "rolling_forecast: row %lld: the model's tensor", (long long)begin) &&
         (y->f.type != WEFT_REAL ||
          (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
@@ -178,7 +177,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t begin, int64_t nee
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model returned %s; expected %lld rows of %lld targets by "
                    "%lld quantiles",
-                   (long long)begin, weft__text(&y->f, text),
+                   (long long)begin, WEFT__TEXT(&y->f),
                    (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
                    (long long)r->quantiles);
     return !w->status;

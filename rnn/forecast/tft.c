@@ -71,15 +71,10 @@ static void trunk_new(tft *m)
 /* Adds the names that the original uses for the decoder's side of the shared gate. */
 static void aliases_new(tft *m)
 {
-    weft_module *module = m->base.m;
-    if (!weft_ok(module->w))
+    if (!weft_ok(m->base.m->w))
         return;
-    weft_module *fc1 = weft_submodule_new(weft_submodule_new(module, "dec_gate1"), "fc1");
-    weft_module *norm = weft_submodule_new(weft_submodule_new(module, "dec_norm1"), "norm");
-    weft_tie(fc1, "weight", weft_find_parameter(module, "enc_gate1.fc1.weight"));
-    weft_tie(fc1, "bias", weft_find_parameter(module, "enc_gate1.fc1.bias"));
-    weft_tie(norm, "weight", weft_find_parameter(module, "enc_norm1.norm.weight"));
-    weft_tie(norm, "bias", weft_find_parameter(module, "enc_norm1.norm.bias"));
+    weft__tie_module(m->base.m, "dec_gate1", m->gate1->m);
+    weft__tie_module(m->base.m, "dec_norm1", m->norm1->m);
 }
 
 /* ---- running ---- */
@@ -184,21 +179,16 @@ static weft_forecast run_model(void *model, const weft__input *t)
 }
 
 /* ---- the three models ---- */
-static weft_tft_opts with_defaults(weft_tft_opts o)
+weft_forecaster *weft_tft_new(weft_module *parent, const char *name, const weft_tft_opts *opts)
 {
+    static const char *const names[] = { "temporal_fusion_transformer", "pf_temporal_fusion_transformer",
+                                         "xtft" };
+    weft_tft_opts o = opts ? *opts : (weft_tft_opts){ 0 };
     o.d_model = weft__or_count(o.d_model, 300);
     o.d_hidden_continuous = weft__or_count(o.d_hidden_continuous, 8);
     o.num_heads = (int)weft__or_count(o.num_heads, 4);
     o.output_dim = weft__or_count(o.output_dim, 7);
     o.num_lstm_layers = (int)weft__or_count(o.num_lstm_layers, 2);
-    return o;
-}
-
-weft_forecaster *weft_tft_new(weft_module *parent, const char *name, const weft_tft_opts *opts)
-{
-    static const char *const names[] = { "temporal_fusion_transformer", "pf_temporal_fusion_transformer",
-                                         "xtft" };
-    const weft_tft_opts o = with_defaults(opts ? *opts : (weft_tft_opts){ 0 });
     const bool known = (unsigned)o.variant <= WEFT_XTFT;
     const bool is_static = o.variant != WEFT_XTFT;
     const char *function = names[known ? o.variant : WEFT_TFT];

@@ -68,23 +68,18 @@ static void layers_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
     m->head = weft__model_linear(&m->base, "output_head", d, o->output_dim);
 }
 
-static weft_transformer_lstm_opts with_defaults(weft_transformer_lstm_opts o)
+weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name,
+                                           const weft_transformer_lstm_opts *opts)
 {
+    static const char function[] = "transformer_lstm";
+    weft_transformer_lstm_opts o = opts ? *opts : (weft_transformer_lstm_opts){ 0 };
     int blocks = o.num_transformer_blocks;
     o.d_model = weft__or_count(o.d_model, 128);
     o.num_layers = (int)weft__or_count(o.num_layers, 2);
     o.num_heads = (int)weft__or_count(o.num_heads, 4);
     o.output_dim = weft__or_count(o.output_dim, 1);
-    o.num_transformer_blocks = blocks == WEFT_NONE ? 0 : (int)weft__or_count(blocks, 2);
-    return o;
-}
-
-weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name,
-                                           const weft_transformer_lstm_opts *opts)
-{
-    static const char function[] = "transformer_lstm";
-    const weft_transformer_lstm_opts o = with_defaults(opts ? *opts : (weft_transformer_lstm_opts){ 0 });
-    int blocks = o.num_transformer_blocks;
+    blocks = blocks == WEFT_NONE ? 0 : (int)weft__or_count(blocks, 2);
+    o.num_transformer_blocks = blocks;
     if (!WEFT__SIZES(parent, function, name, opts, { "d_model", o.d_model }, { "num_layers", o.num_layers },
                      { "num_heads", o.num_heads }, { "output_dim", o.output_dim }) ||
         !weft__model_needs(parent, function, blocks >= 0 && blocks <= 4096,

@@ -8,13 +8,22 @@
 #include "nn/nn.h"
 
 /* Gated linear unit, Dauphin et al. 2017: a sigmoid(b) of [a b] = fc1 dropout(x). fc1 [2 out, in]. */
-typedef struct weft__glu_layer weft__glu_layer;
+typedef struct weft__glu_layer {
+    weft_module *m;
+    weft_linear *fc1;
+    double dropout;
+} weft__glu_layer;
 weft__glu_layer *weft__glu_new(weft_module *m, const char *name, int64_t in, int64_t out, double dropout);
 /* Returns [a b], [.., 2 out]. The unit itself is part of the norm that follows. */
 weft_tensor *weft__glu_gate(weft__glu_layer *, weft_tensor *x);
 
-/* norm(x + skip), or with trainable_add norm(x + 2 sigmoid(mask) skip), where mask [width] starts at 0. */
-typedef struct weft__add_norm weft__add_norm;
+/* norm(x + skip), or with trainable_add norm(x + 2 sigmoid(mask) skip), where mask [width] starts at 0.
+ * Otherwise mask is NULL. */
+typedef struct weft__add_norm {
+    weft_module *m;
+    weft_norm_layer *norm;
+    weft_tensor *mask;
+} weft__add_norm;
 weft__add_norm *weft__add_norm_new(weft_module *m, const char *name, int64_t width, bool trainable_add);
 /* Returns add_norm(glu(x), skip) for layers that exist already. */
 weft_tensor *weft__gate_and_norm(weft__glu_layer *, weft__add_norm *, weft_tensor *x, weft_tensor *skip);

@@ -4,12 +4,6 @@
 #include "rnn/forecast/blocks/blocks.h"
 
 /* ---- gated linear unit ---- */
-struct weft__glu_layer {
-    weft_module *m;
-    weft_linear *fc1;
-    double dropout;
-};
-
 weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, double dropout)
 {
     weft__glu_layer *g = weft__layer_new(parent, name, sizeof *g);
@@ -23,18 +17,11 @@ weft__glu_layer *weft__glu_new(weft_module *parent, const char *name, int64_t in
 weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 {
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout));
-    weft__leave(g->m, before);
-    return y;
+    return weft__leave_with(
+        g->m, before, weft_linear_run(g->fc1, weft__dropout(g->m, "dropout", x, g->dropout)));
 }
 
 /* ---- residual sums ---- */
-struct weft__add_norm {
-    weft_module *m;
-    weft_norm_layer *norm;
-    weft_tensor *mask;                           /* NULL unless trainable_add */
-};
-
 weft__add_norm *weft__add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
 {
     weft__add_norm *a = weft__layer_new(parent, name, sizeof *a);
@@ -56,9 +43,8 @@ weft_tensor *weft__gate_and_norm(weft__glu_layer *g, weft__add_norm *a, weft_ten
 {
     weft_tensor *gate = weft__glu_gate(g, x);
     const weft_module *before = weft__enter(a->m);
-    weft_tensor *y = weft__layer_norm_of_gate(a->norm, gate, scale_by_mask(a->mask, skip));
-    weft__leave(a->m, before);
-    return y;
+    return weft__leave_with(
+        a->m, before, weft__layer_norm_of_gate(a->norm, gate, scale_by_mask(a->mask, skip)));
 }
 
 struct weft__gate_add_norm {
@@ -80,10 +66,7 @@ weft__gate_add_norm *weft__gate_add_norm_new(weft_module *parent, const char *na
 
 weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *g, weft_tensor *x, weft_tensor *skip)
 {
-    const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft__gate_and_norm(g->glu, g->add_norm, x, skip);
-    weft__leave(g->m, before);
-    return y;
+    return weft__gate_and_norm(g->glu, g->add_norm, x, skip);
 }
 
 /* ---- other widths ---- */

@@ -83,9 +83,7 @@ weft_tensor *weft__grn_run(weft__grn *g, weft_tensor *x, weft_tensor *context)
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : x;
     if (g->resampled)
         skip = weft_layer_norm_run(g->resampled, weft__resample(x, g->out, g->mask));
-    weft_tensor *y = weft__layer_norm_of_gate(g->norm, h, skip);
-    weft__leave(g->m, before);
-    return y;
+    return weft__leave_with(g->m, before, weft__layer_norm_of_gate(g->norm, h, skip));
 }
 
 /* ---- many of one shape ---- */
@@ -174,7 +172,5 @@ weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)
     weft_tensor *skip = skip_of(g, x);
     weft_tensor *norm[2];
     of_all(g, NORM_WEIGHT, 2, norm);
-    weft_tensor *y = weft__gate_norm_of(gate, skip, norm[0], norm[1], 0);
-    weft__leave(g->m, before);
-    return y;
+    return weft__leave_with(g->m, before, weft__gate_norm_of(gate, skip, norm[0], norm[1], 0));
 }

@@ -156,10 +156,7 @@ static weft_tensor *spoil(weft_tensor *y, weft_tensor *spoilt)
 static weft_tensor *attend_all(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
                                weft_tensor *forbidden, weft_tensor **map)
 {
-    weft *w = q->w;
     const projected heads = project_heads(a, q, memory);
-    if (!weft_ok(w))
-        return &w->nil;
     weft_tensor *dots = weft_matmul_with(by_head(a, heads.queries), false, by_head(a, heads.keys), true);
     weft_tensor *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
     if (forbidden)
@@ -174,8 +171,6 @@ static weft_tensor *masked(const weft__interpretable *a, weft_tensor *q, weft_te
                            weft_tensor *forbidden, weft_tensor **map)
 {
     const cleaned c = clean(q, memory, forbidden);
-    if (!weft_ok(q->w))
-        return &q->w->nil;
     weft_tensor *y = spoil(attend_all(a, c.q, c.memory, forbidden, map), c.spoilt);
     if (map && weft_ok(q->w))
         *map = spoil(*map, weft_reshape(c.spoilt, 4, (int64_t[]){ q->f.size[0], 1, q->f.size[1], 1 }));
@@ -185,13 +180,7 @@ static weft_tensor *masked(const weft__interpretable *a, weft_tensor *q, weft_te
 weft_tensor *weft__interpretable_masked(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
                                         weft_tensor *forbidden, weft_tensor **map)
 {
-    weft_tensor *y = &q->w->nil;
-    if (map)
-        *map = y;
-    if (!weft_ok(q->w))
-        return y;
     const weft_module *before = weft__enter(a->m);
-    y = forbidden ? masked(a, q, memory, forbidden, map) : attend_all(a, q, memory, NULL, map);
-    weft__leave(a->m, before);
-    return y;
+    return weft__leave_with(
+        a->m, before, forbidden ? masked(a, q, memory, forbidden, map) : attend_all(a, q, memory, NULL, map));
 }

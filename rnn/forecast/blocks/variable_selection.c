@@ -106,7 +106,6 @@ weft_tensor *weft__selection_run(weft__selection *v, weft_tensor *x, weft_tensor
     const weft_module *before = weft__enter(v->m);
     if (weights)
         *weights = &x->w->nil;
-    weft_tensor *y = weft_ok(x->w) ? select_variables(v, x, context, weights) : &x->w->nil;
-    weft__leave(v->m, before);
-    return y;
+    return weft__leave_with(
+        v->m, before, weft_ok(x->w) ? select_variables(v, x, context, weights) : &x->w->nil);
 }

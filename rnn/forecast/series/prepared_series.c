@@ -46,12 +46,6 @@ static bool allocate_prepared(weft__prepared *r)
 }
 
 /* ---- one series ---- */
-static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t row)
-{
-    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + row) &&
-           weft__features_increases(r->x, f, s, r->time + row);
-}
-
 /* Keeps the data for the inverse: the raw target and the columns of its transforms. */
 static void keep_series(weft__prepared *r, int64_t target, const weft__step_inputs inputs, const double *y,
                         int64_t row, int64_t n)
@@ -109,7 +103,10 @@ static bool fill_series(weft__prepared *r, const weft_frame *f, int64_t from, bo
     for (int64_t s = from; s < from + r->n; s++) {
         int64_t row = f->start[s] - f->start[from];
         r->start[s - from + 1] = f->start[s + 1] - f->start[from];
-        if ((r->x->time && !fill_time(r, f, s, row)) || !fill_fixed(r, f, s, s - from))
+        if (r->x->time && !(weft__features_raw(r->x, f, s, r->x->time, false, r->time + row) &&
+                            weft__features_increases(r->x, f, s, r->time + row)))
+            return false;
+        if (!fill_fixed(r, f, s, s - from))
             return false;
         for (int64_t k = 0; k < r->width; k++)
             if (!fill_column(r, f, s, k, row, gaps, y))

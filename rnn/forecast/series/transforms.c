@@ -118,11 +118,6 @@ void weft__step_text(FILE *to, const weft_transform *t)
  * numbers: centre and half width of x, alpha [degree], beta [degree], coefficients [degree + 1]. */
 typedef struct { double *centre, *half, *alpha, *beta, *c; } basis;
 
-static basis basis_of(const weft_transform *t, double *fitted)
-{
-    return (basis){ fitted, fitted + 1, fitted + 2, fitted + 2 + t->degree, fitted + 2 + 2 * t->degree };
-}
-
 static double polynomial(const weft_transform *t, const double *fitted, double x)
 {
     int d = t->degree;
@@ -182,7 +177,7 @@ static double next_in_basis(const basis *b, int j, int64_t n, const double *x, d
 static const char *fit_polynomial(const weft_transform *t, double *fitted, int64_t n, const double *y,
                                   const double *x, double *spare)
 {
-    basis b = basis_of(t, fitted);
+    const basis b = { fitted, fitted + 1, fitted + 2, fitted + 2 + t->degree, fitted + 2 + 2 * t->degree };
     double *p = spare, *q = p + n, *rest = q + n, size = (double)n, before = 0;
     centre_on(&b, n, x);
     for (int64_t i = 0; i < n; i++) {
@@ -236,14 +231,6 @@ static double piecewise(const weft_transform *t, double x)
 }
 
 /* ---- scalers ---- */
-/* Sets the range of a column that is constant except for rounding to 0. */
-static void fit_range(double *fitted, int64_t n, const double *y, double size)
-{
-    fit_extremes(fitted, n, y);
-    if (are_equal(fitted[0], fitted[1], size))
-        fitted[1] = fitted[0];
-}
-
 /* Sums differences from the first value, so a constant has exactly that mean. The deviation of a column that
  * is constant except for rounding is 0; dividing by it would amplify noise. */
 static void fit_standard(double *fitted, int64_t n, const double *y, double size)
@@ -272,9 +259,10 @@ const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, c
         return fit_polynomial(t, fitted, n, y, x, spare);
     if (t->kind == WEFT_STANDARD_SCALER)
         fit_standard(fitted, n, y, size);
-    else if (t->kind == WEFT_MIN_MAX_SCALER)
-        fit_range(fitted, n, y, size);
-    else if (t->kind == WEFT_MAX_SCALER) {
+    else if (t->kind == WEFT_MIN_MAX_SCALER) {
+        fit_extremes(fitted, n, y); /* a column that is constant except for rounding: 0 */
+        fitted[1] = are_equal(fitted[0], fitted[1], size) ? fitted[0] : fitted[1];
+    } else if (t->kind == WEFT_MAX_SCALER) {
         fit_extremes(both, n, y);
         fitted[0] = fmax(fabs(both[0]), fabs(both[1]));
         fitted[0] = fitted[0] > 32 * DBL_EPSILON * size ? fitted[0] : 0;
@@ -314,15 +302,11 @@ static double bend(double d, double alpha)
 {
     return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN;
 }
-static double solve_bend(double u, double alpha)
-{
-    return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u))));
-}
-
 static double unbend(double u, double alpha)
 {
     double most = alpha > 0 ? 1 / (4 * alpha) : (double)INFINITY;
-    return solve_bend(limited(u, -most, most), alpha);
+    u = limited(u, -most, most);
+    return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u))));
 }
 
 static double transform_value(const weft_transform *t, const double *fitted, double y, double x)

@@ -96,23 +96,20 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
 /* Two windows that draw from a stream of the same name would disturb each other. */
 static bool stream_is_taken(const weft_windows *v)
 {
-    for (const weft_windows *other = NULL; (other = weft__next_owned(v->w, end_windows, other));) {
+    for (const weft_windows *other = NULL; (other = weft__next_owned(v->w, end_windows, other));)
         if (other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
             return true;
-    }
     return false;
 }
 
 static weft_stream *stream(weft_windows *v, const char *kind)
 {
     char name[48];
-    if (stream_is_taken(v)) {
+    if (stream_is_taken(v))
         weft__fail(v->w, WEFT_EARG,
                    "windows \"%s\": other windows have this name; expected different names, because each "
                    "name has one random stream",
                    v->name);
-        return NULL;
-    }
     snprintf(name, sizeof name, "%s.%s", kind, v->name);
     return weft_stream_of(v->w, name);
 }

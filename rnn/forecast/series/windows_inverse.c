@@ -4,17 +4,16 @@
 
 static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
 {
-    const char *error = weft__handle_error(v->w, predicted);
-    char text[128];
-    if (error || !out)
-        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
-                   error ? "the tensor of predictions " : "out is NULL", error ? error : "");
+    if (!WEFT__IS_USABLE(v->w, predicted, "windows_inverse_transform: the tensor of predictions"))
+        return false;
+    if (!out)
+        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: out is NULL");
     else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
              predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
         weft__fail(v->w, WEFT_ESHAPE,
                    "windows_inverse_transform: the predictions are %s; expected ragged [rows, %lld * "
                    "columns] of reals",
-                   weft__text(&predicted->f, text), (long long)v->x->target);
+                   WEFT__TEXT(&predicted->f), (long long)v->x->target);
     const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
     for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
         if (weft__has_window(v, b->id[s]) && b->len[s] > weft__window(v, b->id[s]).future)
