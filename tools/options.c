@@ -33,14 +33,12 @@ static int no_such_option(const subcommand *s, const char *word)
                        near ? " is near" : "");
 }
 
-static bool put_whole(const subcommand *s, const option *o, const char *text, int64_t *to)
+bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     char *end;
     errno = 0;
-    *to = strtoll(text, &end, 10);
-    return (end > text && !*end && !errno && *to >= 1 && (double)*to <= o->most) ||
-           usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, text,
-                         o->most);
+    *number = strtoll(text, &end, 10);
+    return end > text && !*end && !errno && *number >= least && *number <= most;
 }
 
 static bool put_real(const subcommand *s, const option *o, const char *text, double *to)
@@ -61,7 +59,9 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
     case OPTION_FLAG:
         return *(bool *)field = true;
     case OPTION_WHOLE:
-        return put_whole(s, o, value, (int64_t *)field);
+        return parse_whole(value, 1, (int64_t)o->most, (int64_t *)field) ||
+               usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, value,
+                             o->most);
     case OPTION_REAL:
         return put_real(s, o, value, (double *)field);
     case OPTION_OWN:

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "weft_op.h"
 #include "weft_plan.h"
+#include "tools/options.h"
 #include "tools/plan/cost.h"
 
 static const struct {
@@ -31,13 +32,12 @@ bool is_layer(const char *text) { return cell_of(text) != NULL; }
 bool parse_layer(const char *text, int threads, layer_asked *out)
 {
     size_t n = strcspn(text, ":");
-    char *end = NULL;
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
         return say_failure("plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
                            "attention",
                            n < 40 ? (int)n : 40, text);
-    if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
+    if (text[n] && !parse_whole(text + n + 1, 1, MOST_UNITS, &out->hidden))
         return say_failure("plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d "
                            "units",
                            text, MOST_UNITS);
