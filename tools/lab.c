@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "tools/lab/record.h"
+#include "tools/lab/run.h"
 #include "tools/options.h"
 
 /* ---- time limit and interruption ---- */
@@ -171,20 +171,15 @@ static bool choose_experiments(void *to, const char *names)
     }
 }
 
-/* Prints the training lengths; another program can plan them for `--from`. */
-static int print_lengths(const lab_run *r)
-{
-    for (int64_t i = 0; i < r->train.n; i++)
-        printf("%d\n", (int)r->train.len[i]);
-    return finish_output("lab", GOOD);
-}
-
 /* was: the record to repeat, or NULL. */
 static int run_all(lab_run *r, const char *command, const json_t *was, bool sealed)
 {
     bool ok = lab_read(r) && (!was || lab_same_corpus(r, r->asked.repeat, was));
-    if (ok && r->asked.lengths)
-        return print_lengths(r);
+    if (ok && r->asked.lengths) { /* another program can plan them for `--from` */
+        for (int64_t i = 0; i < r->train.n; i++)
+            printf("%d\n", (int)r->train.len[i]);
+        return finish_output("lab", GOOD);
+    }
     if (!ok || !lab_make_plans(r) || !open_times(r))
         return FAILED;
     write_sizes(r);

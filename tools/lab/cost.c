@@ -12,14 +12,6 @@ typedef struct {
     double ms;
 } timed;
 
-static void note(lab_run *r, int i, timed *t, double predicted)
-{
-    lab_cost *c = r->page.cost + r->page.costs++;
-    *c = (lab_cost){ r->of_few[i].text, predicted, t->ms, true };
-    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden }, { "threads", (double)r->asked.threads },
-         { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms });
-}
-
 bool lab_compare_costs(lab_run *r)
 {
     layer_asked layer = { .cell = "lstm",
@@ -45,8 +37,12 @@ bool lab_compare_costs(lab_run *r)
     for (int i = 0; i < r->asked.planners && ok && done > 0; i++) {
         ok = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
              say_failure("lab: %s", weft_plan_message());
-        if (ok)
-            note(r, i, t + i, p.ms);
+        if (ok) {
+            r->page.cost[r->page.costs++] = (lab_cost){ r->of_few[i].text, p.ms, t[i].ms, true };
+            NOTE(r, "cost", r->of_few[i].text, { "hidden", (double)r->asked.hidden },
+                 { "threads", (double)r->asked.threads }, { "predicted_ms", p.ms },
+                 { "measured_ms", t[i].ms });
+        }
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
             NOTE(r, "predicted_pass", r->made[i].text,
                  { "predicted_ms", r->page.plan[i].predicted_ms = p.ms });

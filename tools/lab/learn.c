@@ -153,14 +153,6 @@ static bool learn(run *u)
     return ok;
 }
 
-int64_t lab_update_of(const lab_run *r)
-{
-    int64_t update = 1024;
-    for (int i = 0; i < r->asked.planners; i++)
-        update = r->made[i].opts.capacity > update ? r->made[i].opts.capacity : update;
-    return r->asked.update ? r->asked.update : update;
-}
-
 bool lab_learn(lab_run *r)
 {
     bool ok = true;

@@ -24,7 +24,7 @@ typedef struct {
     unsigned leave_out;                         /* one bit for each experiment, in their order */
 } lab_asked;
 
-/* Results by their cause, see record.h. */
+/* Results by their cause, see the record below. */
 typedef enum { LAB_COUNTED, LAB_COMPUTED, LAB_TIMED, LAB_SECTIONS } lab_section;
 
 /* A run. Each sequence ends with an end token. held: sequences for testing. few: a part of train, for
@@ -77,11 +77,30 @@ lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
 /* data.c: reads the corpus, removes duplicates and holds out every twentieth sequence. */
 bool lab_read(lab_run *);
 void lab_free_data(lab_run *);
-/* learn.c: returns the tokens of an update. */
-int64_t lab_update_of(const lab_run *);
 /* plans.c: fills made and of_few, by the planners and from the file, with all results that need no run. */
 bool lab_make_plans(lab_run *);
 void lab_free_plans(lab_run *);
+
+/* The record of a run as JSON, and its repetition. A function that returns NULL has printed the error, too.
+ * Members: weft, date, command, options, planners, seeds, machine, environment, corpus, stopped; then three
+ * lists of results, one object for each measurement: "counted" depends on corpus, plans and version;
+ * "computed" has the same bits in each layout and number of threads, on one instruction set; "timed" has
+ * milliseconds and seconds. seal: the SHA-256 of all other members. */
+enum { LAB_FORMAT = 1 };
+extern const char *const lab_sections[LAB_SECTIONS];
+/* record.c: notes the figures of plan i. */
+void lab_note_plan(const lab_run *, int i);
+/* The caller frees the record by json_decref. */
+json_t *lab_make_record(const lab_run *, const char *command);
+bool lab_write_record(const char *path, const json_t *);
+/* sealed: the seal matches, so the record was not changed by hand. */
+json_t *lab_read_record(const char *path, bool *sealed);
+/* Fills options that are not set from a record, which must outlive them. */
+bool lab_take_record(lab_asked *, const char *path, const json_t *);
+/* repeat.c: returns whether the corpus that was read has the record's hash. */
+bool lab_same_corpus(const lab_run *, const char *path, const json_t *record);
+/* Prints the differences. Returns GOOD if all counted and computed numbers are equal to the bit. */
+int lab_compare_records(const json_t *was, const json_t *now, bool sealed);
 
 /* The experiments. Each keeps the results that it has when the time is over. */
 typedef bool lab_experiment(lab_run *);
