@@ -9,8 +9,6 @@ enum { LOOK = 100 };                             /* updates between two comparis
 
 static const double none_of_them[WEFT_PARALLEL_VALUES];
 
-static weft *usable(const weft_parallel *p) { return p && p->w && !p->w->status ? p->w : NULL; }
-
 /* ---- the start ---- */
 static bool make_room(weft_parallel *p, int64_t n)
 {
@@ -85,7 +83,8 @@ static void start(weft_parallel *p)
     p->w->random.counted = false;
     p->unfolded = p->n;
     p->transfer = (weft__transfer){ 0 };
-    weft__results_begin(p);
+    p->results.n = 0;
+    p->results.complete = false;
 }
 
 /* parts NULL: the sequences are index [n]; otherwise those of the shards' plans. */
@@ -178,7 +177,7 @@ static void leave(weft_parallel *p)
 
 void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
 {
-    if (!usable(p))
+    if (!p || !p->w || p->w->status)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,

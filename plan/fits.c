@@ -65,8 +65,6 @@ typedef struct {
     tree first;
 } bins;
 
-static bool by_gaps(weft__fit rule) { return rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT; }
-
 static int64_t gap_of(int64_t cells, int64_t squares)
 {
     int64_t root = weft__plan_root(squares);
@@ -86,8 +84,9 @@ static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const
     b->list = lists ? weft__plan_memory(b->most_open < n ? b->most_open : n, sizeof *b->list) : NULL;
     if (!b->gap || (b->limit && !b->pieces) || (lists && !b->list))
         return false;
-    return by_gaps(rule) ? (b->gaps = weft__gaps_new(n, capacity)) != NULL :
-                           rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
+    if (rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT)
+        return (b->gaps = weft__gaps_new(n, capacity)) != NULL;
+    return rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
 }
 
 /* Returns a row with room for this length, and removes it from the index; -1: no such row. */
