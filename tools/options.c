@@ -41,19 +41,11 @@ bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *number)
     return end > text && !*end && !errno && *number >= least && *number <= most;
 }
 
-static bool put_real(const subcommand *s, const option *o, const char *text, double *to)
-{
-    char *end;
-    *to = strtod(text, &end);
-    return (end > text && !*end && *to > 0 && *to <= o->most) ||
-           usage_failure(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, text,
-                         o->most);
-}
-
 bool set_option(const subcommand *s, const option *o, const char *value, void *to)
 {
-    char *field = (char *)to + o->field;
+    char *field = (char *)to + o->field, *end;
     const char *before;
+    double x;
     const size_t n = strlen(value);
     switch (o->kind) {
     case OPTION_FLAG:
@@ -63,7 +55,10 @@ bool set_option(const subcommand *s, const option *o, const char *value, void *t
                usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, value,
                              o->most);
     case OPTION_REAL:
-        return put_real(s, o, value, (double *)field);
+        x = *(double *)field = strtod(value, &end);
+        return (end > value && !*end && x > 0 && x <= o->most) ||
+               usage_failure(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, value,
+                             o->most);
     case OPTION_OWN:
         return o->add(to, value);
     default:

@@ -40,11 +40,10 @@ weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_datas
                               &(weft_cross_entropy_opts){ .mask = weights });
 }
 
-bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,
-                      weft_plan_mean mean)
+bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data)
 {
     weft_plan_step s = weft_plan_step_of(l->w, p, batch);
-    weft_backward(weft_plan_loss(&s, lab_model_loss(l, &s, data, NULL), mean));
+    weft_backward(weft_mean_loss(lab_model_loss(l, &s, data, NULL)));
     weft_clip_grad_norm(l->m, 1, 2);
     weft_optim_step(l->optim);
     weft_clear(l->w);

@@ -35,7 +35,7 @@ weft_tensor *lab_run_padded(weft_rnn *, const weft_plan_step *, weft_tensor *x);
  * the first. weights: of the tokens; NULL: all 1. */
 weft_loss lab_model_loss(lab_model *, const weft_plan_step *, const weft_dataset *, weft_tensor *weights);
 /* Makes one update from a batch, with the gradient clipped to norm 1. */
-bool lab_model_update(lab_model *, const weft_plan *, int64_t batch, const weft_dataset *, weft_plan_mean);
+bool lab_model_update(lab_model *, const weft_plan *, int64_t batch, const weft_dataset *);
 /* Returns bits a token on other data, or NaN if the context has failed. */
 double lab_model_bits(lab_model *, const weft_dataset *);
 #endif

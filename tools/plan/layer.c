@@ -110,9 +110,9 @@ bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool 
     return weft_ok(t->w);
 }
 
-double run_layer(layer_run *t, const weft_dataset *data)
+void run_layer(layer_run *t, const weft_dataset *data)
 {
-    double sum = 0;
+    t->ms = 0;
     for (int64_t b = 0; b < t->part.batches; b++) {
         double start = work_seconds(t->w);
         weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
@@ -126,9 +126,8 @@ double run_layer(layer_run *t, const weft_dataset *data)
         t->least[b] = fmin(t->least[b], 1e3 * (work_seconds(t->w) - start));
         weft_zero_grad(t->m);
         weft_clear(t->w);
-        sum += t->least[b];
+        t->ms += t->least[b];
     }
-    return sum;
 }
 
 void close_run(layer_run *t)
