@@ -147,20 +147,15 @@ static int64_t open_row(bins *b)
     return b->rows++;
 }
 
-static void fill(bins *b, int64_t row, int64_t length)
+/* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
+ * short. */
+static bool put_back(bins *b, int64_t row, int64_t length)
 {
     if (b->cells) {
         b->cells[row] -= length;
         b->squares[row] -= length * length;
     }
     b->gap[row] = b->cells ? gap_of(b->cells[row], b->squares[row]) : b->gap[row] - length;
-}
-
-/* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
- * short. */
-static bool put_back(bins *b, int64_t row, int64_t length)
-{
-    fill(b, row, length);
     bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
     if (!stays) {
         b->gap[row] = -1;
