@@ -44,9 +44,9 @@ void *weft__plan_memory(int64_t n, size_t bytes)
 
 weft__plan_scope *weft__plan_scope_open(void) { return newest; }
 
-void weft__plan_scope_close(weft__plan_scope *outer)
+void weft__plan_scope_close(weft__plan_scope **outer)
 {
-    while (newest != outer) {
+    while (newest != *outer) {
         weft__plan_scope *scope = newest;
         newest = scope->before;
         free(scope);
