@@ -25,18 +25,6 @@ bool lab_refuse(const char *planner, weft *w)
     return say_failure("lab: %s: %s", planner, weft_error_message(w));
 }
 
-lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
-{
-    int64_t quarter = r->asked.hidden / 4;
-    return (lab_model_opts){ .classes = r->classes,
-                             .embedding = quarter > 32 ? quarter : 32,
-                             .hidden = r->asked.hidden,
-                             .dropout = dropout,
-                             .lr = r->asked.lr,
-                             .threads = (int)r->asked.threads,
-                             .seed = seed };
-}
-
 static void free_run(lab_run *r)
 {
     lab_free_plans(r);

@@ -1,6 +1,5 @@
 /* cost.c - measures a recurrent layer on the first batches of each plan, and predicts that time from steps
  * of equal rows as `weft plan --explain` does. Both are CPU time. */
-#include <math.h>
 #include <stdlib.h>
 #include "tools/lab/run.h"
 #include "tools/plan/cost.h"

@@ -4,7 +4,6 @@
 #ifndef WEFT_TOOLS_LAB_RUN_H
 #define WEFT_TOOLS_LAB_RUN_H
 #include "tools/lab/lab.h"
-#include "tools/lab/model.h"
 #include "tools/plan/cost.h"
 
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
@@ -72,7 +71,34 @@ void lab_note(const lab_run *, const char *experiment, const char *planner, cons
              (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
 /* Prints the error of a model and returns false. */
 bool lab_refuse(const char *planner, weft *w);
-lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
+
+/* ---- model.c: the language model: an embedding, an LSTM, dropout, and scores of the next token ---- */
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_embedding *table;
+    weft_rnn *lstm;
+    weft_dropout_layer *drop;
+    weft_linear *scores;
+    weft_optim *optim;
+    weft_carried *kept;                         /* NULL until lab_model_carries */
+    bool padded;
+} lab_model;
+
+/* Opens a model of the run's size. padded: plans without rows of cells run padded instead of packed. False:
+ * the context has failed and holds the message. The caller closes w in any case. */
+bool lab_model_open(lab_model *, const lab_run *, uint64_t seed, double dropout, bool padded);
+/* Allocates the carried states for plans like this one, once. */
+bool lab_model_carries(lab_model *, const weft_plan *);
+/* Runs a layer on x, padded. The result is ragged again. */
+weft_tensor *lab_run_padded(weft_rnn *, const weft_plan_step *, weft_tensor *x);
+/* Returns the loss of a batch. Each token is predicted from those before it in its sequence; token 0 precedes
+ * the first. weights: of the tokens; NULL: all 1. */
+weft_loss lab_model_loss(lab_model *, const weft_plan_step *, const weft_dataset *, weft_tensor *weights);
+/* Makes one update from a batch, with the gradient clipped to norm 1. */
+bool lab_model_update(lab_model *, const weft_plan *, int64_t batch, const weft_dataset *);
+/* Returns bits a token on other data, or NaN if the context has failed. */
+double lab_model_bits(lab_model *, const weft_dataset *);
 
 /* data.c: reads the corpus, removes duplicates and holds out every twentieth sequence. */
 bool lab_read(lab_run *);

@@ -6,7 +6,6 @@
  * * In the same rounds, plans are timed that the costs are not fitted to. They measure the error. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "weft_op.h"
 #include "tools/plan/cost.h"
 

@@ -2,7 +2,6 @@
  * carries appear only if a reader would infer other values. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "io/text.h"
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
