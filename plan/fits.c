@@ -192,8 +192,9 @@ static int64_t deal(weft__fit rule, const int32_t *len, int64_t n, const int32_t
     return ok ? rows : -1;
 }
 
-weft_status weft__plan_fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
-                           int64_t capacity, const weft_plan_opts *o, weft_plan *p)
+/* Assigns sequences to rows, shuffled if the options shuffle. decreasing: longest first. */
+static weft_status fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
+                       int64_t capacity, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = decreasing ? weft__plan_sorted(o, len, n, true) : weft__plan_random_order(o, n),
             *row = weft__plan_memory(n, sizeof *row);
@@ -205,7 +206,7 @@ weft_status weft__plan_fit(weft__fit rule, bool decreasing, int64_t opened, cons
 #define FIT(name, rule, decreasing)                                                                    \
     weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
     {                                                                                                  \
-        return weft__plan_fit(WEFT__##rule, decreasing, 0, len, n, o->capacity, o, p);                 \
+        return fit(WEFT__##rule, decreasing, 0, len, n, o->capacity, o, p);                            \
     }
 FIT(next_fit, NEXT_FIT, false)
 FIT(first_fit, FIRST_FIT, false)
@@ -225,12 +226,12 @@ weft_status weft__planner_greedy_knapsack(const int32_t *len, int64_t n, const w
         tokens += len[i];
     int64_t rows = (tokens + o->capacity - 1) / o->capacity,
             opened = o->extra < n - rows ? rows + o->extra : n;
-    return weft__plan_fit(WEFT__WORST_FIT, true, opened, len, n, o->capacity, o, p);
+    return fit(WEFT__WORST_FIT, true, opened, len, n, o->capacity, o, p);
 }
 
 weft_status weft__planner_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    return weft__plan_fit(WEFT__FIRST_FIT, true, 0, len, n, weft__plan_longest(len, n), o, p);
+    return fit(WEFT__FIRST_FIT, true, 0, len, n, weft__plan_longest(len, n), o, p);
 }
 
 /* ---- rows for a batch in the user's order ---- */
