@@ -47,22 +47,20 @@ static const char *next_to_page(const lab_run *r, const char *ending, char path[
     return path;
 }
 
+/* Opens the file of single measurements, and writes the sizes of the data. */
 static bool open_times(lab_run *r)
 {
     char path[4096];
-    return !r->asked.out ||
-           weft_journal_open(next_to_page(r, "-times.jsonl", path), false, &r->times) == WEFT_OK ||
-           say_failure("lab: %s", weft_file_message());
-}
-
-static void write_sizes(const lab_run *r)
-{
+    if (r->asked.out &&
+        weft_journal_open(next_to_page(r, "-times.jsonl", path), false, &r->times) != WEFT_OK)
+        return say_failure("lab: %s", weft_file_message());
     weft_journal_text(r->times, "experiment", "data");
     weft_journal_number(r->times, "sequences", (double)r->train.n);
     weft_journal_number(r->times, "tokens", (double)r->train.offset[r->train.n]);
     weft_journal_number(r->times, "held_out_sequences", (double)r->held.n);
     weft_journal_number(r->times, "held_out_tokens", (double)r->held.offset[r->held.n]);
     weft_journal_line_end(r->times);
+    return true;
 }
 
 /* Says how busy the machine was while times were taken. Returns NULL if none were. */
@@ -170,7 +168,6 @@ static int run_all(lab_run *r, const char *command, const json_t *was, bool seal
     }
     if (!ok || !lab_make_plans(r) || !open_times(r))
         return FAILED;
-    write_sizes(r);
     for (size_t i = 0; i < EXPERIMENTS && ok && !lab_stops(r); i++)
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();

@@ -28,10 +28,10 @@ static void print_table(const planned *all, int n)
     }
 }
 
-/* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
- * explain, unless costs come from a file. */
+/* The options. report, from: files or NULL. lengths: a file, or the corpus. layer: from the text explain,
+ * unless costs come from a file. */
 typedef struct {
-    bool json, times, named, list, calibrate, stream, flush;
+    bool json, times, list, calibrate, stream, flush;
     int64_t seconds, threads;
     const char *report, *from, *lengths, *corpus, *export, *state;
     char **planners, *command;
@@ -114,7 +114,7 @@ static bool print_plans(const asked *a, const planned *all, int count, const int
 static int plan_all(const asked *a)
 {
     int64_t n;
-    SCOPED int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
+    SCOPED int32_t *len = a->corpus ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
     if (len && !n && !a->json)
@@ -242,7 +242,6 @@ static int run_asked(asked *a, int argc, char **argv)
     if (a->explain && !parse_layer(a->explain, (int)a->threads, &a->layer))
         return USAGE;
     a->layer.renew = a->calibrate;
-    a->named = a->corpus;
     a->lengths = a->corpus ? a->corpus : argv[0];
     a->planners = argv + !a->corpus;
     a->n = argc - !a->corpus;

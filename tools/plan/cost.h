@@ -35,7 +35,6 @@ typedef struct {
     weft_attention_layer *attention;
 } costed_layer;
 bool is_attention(const layer_asked *);
-costed_layer make_layer(const layer_asked *, weft_module *);
 /* Runs the layer on a ragged or padded input, from states of 0. */
 weft_tensor *run_costed(const costed_layer *, weft_tensor *x);
 /* Returns seconds of a clock for the work of this context: CPU time with one thread, or elapsed time with

@@ -47,7 +47,7 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
 bool is_attention(const layer_asked *a) { return !strcmp(a->cell, "attention"); }
 
 /* Heads of attention have 64 units, if that divides the width. */
-costed_layer make_layer(const layer_asked *a, weft_module *m)
+static costed_layer make_layer(const layer_asked *a, weft_module *m)
 {
     const weft_rnn_opts o = { .input = a->hidden, .hidden = a->hidden };
     const weft_attention_layer_opts of_attention = {
