@@ -69,7 +69,7 @@ static weft_status run_on_all(weft_parallel *p, const char *operation, work *onc
     weft__begin_call(p);
     do {
         const weft__fingerprint states = { "the states that shards carry", weft__fingerprint_of_states(p) };
-        weft__states_reserve(p);  /* without memory the context fails, which weft__agree tells all ranks */
+        weft__states_reserve(p);  /* without memory the context fails, and weft__agree reports it to all */
         s = weft__agree(p, operation, &states, 1) ? once(p, operation, f) : failed(p, operation, f->path);
     } while (weft__repeat_call(p));
     return s;

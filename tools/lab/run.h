@@ -1,6 +1,6 @@
 /* run.h - the state that the files of `weft lab` share: options, data, results.
  *
- * Unless a comment differs, a function that returns false has printed the error. */
+ * Unless a comment differs, a function that returns false or NULL has printed the error. */
 #ifndef WEFT_TOOLS_LAB_RUN_H
 #define WEFT_TOOLS_LAB_RUN_H
 #include "tools/lab/lab.h"
@@ -107,7 +107,7 @@ void lab_free_data(lab_run *);
 bool lab_make_plans(lab_run *);
 void lab_free_plans(lab_run *);
 
-/* The record of a run as JSON, and its repetition. A function that returns NULL has printed the error, too.
+/* The record of a run as JSON, and its repetition.
  * Members: weft, date, command, options, planners, seeds, machine, environment, corpus, stopped; then three
  * lists of results, one object for each measurement: "counted" depends on corpus, plans and version;
  * "computed" has the same bits in each layout and number of threads, on one instruction set; "timed" has
