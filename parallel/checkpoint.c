@@ -58,14 +58,6 @@ static weft_status failed(const weft_parallel *p, const char *operation, const c
                            path ? path : "", weft_error_message(p->w));
 }
 
-/* Waits for all ranks. */
-static weft_status agree_on_call(weft_parallel *p, const char *operation, const char *path)
-{
-    const weft__fingerprint states = { "the states that shards carry", weft__fingerprint_of_states(p) };
-    weft__states_reserve(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
-    return weft__agree(p, operation, &states, 1) ? WEFT_OK : failed(p, operation, path);
-}
-
 /* Does the work on all ranks, and repeats it if a rank is lost. */
 static weft_status run_on_all(weft_parallel *p, const char *operation, work *once, const file *f)
 {
@@ -76,8 +68,9 @@ static weft_status run_on_all(weft_parallel *p, const char *operation, work *onc
                                f->path ? f->path : "");
     weft__begin_call(p);
     do {
-        s = agree_on_call(p, operation, f->path);
-        s = s ? s : once(p, operation, f);
+        const weft__fingerprint states = { "the states that shards carry", weft__fingerprint_of_states(p) };
+        weft__states_reserve(p);  /* without memory the context fails, and weft__agree reports it to all */
+        s = weft__agree(p, operation, &states, 1) ? once(p, operation, f) : failed(p, operation, f->path);
     } while (weft__repeat_call(p));
     return s;
 }

@@ -116,14 +116,6 @@ uint64_t *weft__fingerprints_of_values(weft_parallel *p, int64_t *n)
     return all;
 }
 
-static const char *path_at(const weft_module *m, int64_t i)
-{
-    const weft__parameter *p = weft__next_parameter(m, NULL);
-    while (p && i-- > 0)
-        p = weft__next_parameter(m, p);
-    return p ? p->path : "";
-}
-
 void weft__name_difference(weft_parallel *p, const char *operation, const uint64_t *own, int64_t n)
 {
     if (!weft__hand_out(p, operation, own, n * (int64_t)sizeof *own))
@@ -131,15 +123,14 @@ void weft__name_difference(weft_parallel *p, const char *operation, const uint64
     const uint64_t *a = weft__words_of(p, 0);
     for (int q = 1; q < p->world.ranks; q++) {
         const uint64_t *b = weft__words_of(p, q);
-        for (int64_t i = 0; i < n; i++) {
-            if (a[i] == b[i])
-                continue;
-            weft__explain(
-                p->w,
-                "%s: the values of ranks 0 and %d differ, first in %s; expected equal values; create, load "
-                "and change it on all ranks",
-                operation, q, path_at(p->module, i));
-            return;
-        }
+        const weft__parameter *x = weft__next_parameter(p->module, NULL);
+        for (int64_t i = 0; x; x = weft__next_parameter(p->module, x), i++)
+            if (a[i] != b[i]) {
+                weft__explain(p->w,
+                              "%s: the values of ranks 0 and %d differ, first in %s; expected equal values; "
+                              "create, load and change it on all ranks",
+                              operation, q, x->path);
+                return;
+            }
     }
 }

@@ -18,12 +18,6 @@ static int64_t size_of(int64_t n)
 }
 
 /* ---- the results of this rank ---- */
-void weft__results_begin(weft_parallel *p)
-{
-    p->results.n = 0;
-    p->results.complete = false;
-}
-
 /* Reserves `more` bytes after the results stored so far. NULL: memory is short, and the context has
  * failed. */
 static char *reserve_after(weft_parallel *p, int64_t more)

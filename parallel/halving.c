@@ -20,20 +20,14 @@ static bool is_their_tree(const weft_parallel *p, int from, int end)
            is_their_tree(p, from, middle) && is_their_tree(p, middle, end);
 }
 
-static bool one_branch_each(const weft_parallel *p)
-{
-    weft__branch b[WEFT__BRANCHES];
-    for (int q = 0; q < p->world.ranks; q++)
-        if (weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b) != 1)
-            return false;
-    return true;
-}
-
 bool weft__can_halve(const weft_parallel *p)
 {
+    weft__branch b[WEFT__BRANCHES];
     int ranks = p->world.ranks;
-    return p->link && !p->transfer.whole && !(ranks & (ranks - 1)) && one_branch_each(p) &&
-           is_their_tree(p, 0, ranks);
+    bool ok = p->link && !p->transfer.whole && !(ranks & (ranks - 1));
+    for (int q = 0; q < ranks && ok; q++)
+        ok = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, ranks), b) == 1;
+    return ok && is_their_tree(p, 0, ranks);
 }
 
 /* Returns the half of a part that this rank keeps (`keep`) or sends to its partner, in the round of distance

@@ -22,8 +22,7 @@ void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 
 static int branches_before(const weft_parallel *p, int shard, weft__branch out[WEFT__BRANCHES])
 {
-    return shard > p->own_shards.from ?
-               weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, shard }, out) : 0;
+    return weft__tree_parts(p->shards, (weft__branch){ p->own_shards.from, shard }, out);
 }
 
 /* ---- gradients ---- */

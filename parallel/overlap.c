@@ -45,17 +45,13 @@ static void after_entry(void *user, int64_t entry)
 }
 
 /* ---- on and off ---- */
-static bool is_enabled(void)
-{
-    const char *setting = weft__variable("WEFT_PARALLEL_OVERLAP");
-    return !setting || strcmp(setting, "off");
-}
-
 void weft__overlap_begin(weft_parallel *p)
 {
     static const weft__watch all = { note_use, after_entry, false };
+    const char *setting = weft__variable("WEFT_PARALLEL_OVERLAP");
     bool fits = p->transport && p->w->dev.k->synchronous && p->current + 1 == p->own_shards.end &&
-                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && is_enabled();
+                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun &&
+                (!setting || strcmp(setting, "off"));
     if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)

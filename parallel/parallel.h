@@ -259,7 +259,6 @@ bool weft__sums_reserve(weft_parallel *p);
 bool weft__share_sums(weft_parallel *p);
 
 /* ---- gather.c ---- */
-void weft__results_begin(weft_parallel *);
 /* Computes the size of the results, while weft__words_of has the sums. */
 void weft__results_measure(weft_parallel *p);
 /* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */

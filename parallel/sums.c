@@ -32,25 +32,20 @@ static double sum_over(weft_parallel *p, weft__branch tree, int k)
            sum_over(p, (weft__branch){ middle, tree.end }, k);
 }
 
-static int most_branches(const weft_parallel *p)
-{
-    weft__branch b[WEFT__BRANCHES];
-    int most = 0;
-    for (int q = 0; q < p->world.ranks; q++) {
-        int n = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 /* Bytes that a rank sends: of the sums, and in total. */
 typedef struct { int64_t sums, all; } parcel;
 
 static parcel parcel_of(const weft_parallel *p)
 {
-    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
+    weft__branch b[WEFT__BRANCHES];
+    int64_t parameters = 0, most = 0;
+    for (int q = 0; q < p->world.ranks; q++) {
+        int n = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b);
+        most = n > most ? n : most;
+    }
     for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module, q));)
         parameters++;
+    int64_t sums = most * (int64_t)sizeof p->sums[0];
     return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
 }
 

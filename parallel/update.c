@@ -9,8 +9,6 @@ enum { LOOK = 100 };                             /* updates between two comparis
 
 static const double none_of_them[WEFT_PARALLEL_VALUES];
 
-static weft *usable(const weft_parallel *p) { return p && p->w && !p->w->status ? p->w : NULL; }
-
 /* ---- the start ---- */
 static bool make_room(weft_parallel *p, int64_t n)
 {
@@ -85,7 +83,8 @@ static void start(weft_parallel *p)
     p->w->random.counted = false;
     p->unfolded = p->n;
     p->transfer = (weft__transfer){ 0 };
-    weft__results_begin(p);
+    p->results.n = 0;
+    p->results.complete = false;
 }
 
 /* parts NULL: the sequences are index [n]; otherwise those of the shards' plans. */
@@ -137,20 +136,15 @@ void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t 
 }
 
 /* ---- a shard ---- */
-static uint64_t salt_of(const weft_parallel *p)
-{
-    return p->shards == 1 ? 0
-                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^
-                            ((uint64_t)p->current + 1) * 0xD1342543DE82EF95u;
-}
-
 static void enter(weft_parallel *p, weft_part *part)
 {
     const weft__portion *b = &p->batch;
     int64_t from = b->start[p->current], n = b->start[p->current + 1] - from;
+    bool alone = p->shards == 1;
+    uint64_t salt = (p->draw + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)p->current + 1) * 0xD1342543DE82EF95u;
     *part = (weft_part){ p->current, n, b->index + from, b->place + from };
-    p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
-                              p->shards > 1 ? p->current + 1 : 0 };
+    p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from,
+                              alone ? 0 : salt, alone ? 0 : p->current + 1 };
     p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
@@ -178,7 +172,7 @@ static void leave(weft_parallel *p)
 
 void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
 {
-    if (!usable(p))
+    if (!p || !p->w || p->w->status)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,

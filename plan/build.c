@@ -44,9 +44,9 @@ void *weft__plan_memory(int64_t n, size_t bytes)
 
 weft__plan_scope *weft__plan_scope_open(void) { return newest; }
 
-void weft__plan_scope_close(weft__plan_scope *outer)
+void weft__plan_scope_close(weft__plan_scope **outer)
 {
-    while (newest != outer) {
+    while (newest != *outer) {
         weft__plan_scope *scope = newest;
         newest = scope->before;
         free(scope);
@@ -78,12 +78,6 @@ bool weft__plan_grow(void *list, int64_t *room, int64_t needed, size_t bytes)
     return true;
 }
 
-static bool reserve(weft_plan *p, int64_t segments)
-{
-    return segments <= p->room[SEGMENTS] ||
-           weft__plan_grow(&p->segment, &p->room[SEGMENTS], segments, sizeof *p->segment);
-}
-
 bool weft__plan_is_intact(const weft_plan *p)
 {
     return p->segments >= 0 && p->segments <= p->room[SEGMENTS] && p->batches >= 0 &&
@@ -94,7 +88,7 @@ weft_status weft_plan_add(weft_plan *p, weft_segment s)
 {
     if (!p)
         return weft_plan_refuse(WEFT_EARG, "plan_add: plan is NULL; expected a plan");
-    if (!reserve(p, p->segments + 1))
+    if (!weft__plan_grow(&p->segment, &p->room[SEGMENTS], p->segments + 1, sizeof *p->segment))
         return WEFT_ENOMEM;
     p->segment[p->segments++] = s;
     return WEFT_OK;
@@ -199,7 +193,7 @@ weft_status weft__plan_rows(weft_plan *p, const int32_t *len, int64_t n, const i
     int32_t *turn = weft__plan_order(rows);
     int64_t *next = weft__plan_memory(rows + 1, sizeof *next), *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
-    if (!turn || !next || !fill || !reserve(p, n))
+    if (!turn || !next || !fill || !weft__plan_grow(&p->segment, &p->room[SEGMENTS], n, sizeof *p->segment))
         return WEFT_ENOMEM;
     weft__plan_shuffle(o, turn, rows);
     place_all(p, len, n, order, row, rows, turn, next, fill);

@@ -286,17 +286,12 @@ static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *ta
     return WEFT_OK;
 }
 
-static bool has_carries(const weft_plan *p)
-{
-    for (int64_t i = 0; i < p->segments; i++)
-        if (p->segment[i].carry >= 0)
-            return true;
-    return false;
-}
-
 static weft_status check_carries(const checking *t)
 {
-    if (!(t->promises & WEFT_PLAN_CARRIES) && !has_carries(t->p))
+    bool any = t->promises & WEFT_PLAN_CARRIES;
+    for (int64_t i = 0; i < t->p->segments && !any; i++)
+        any = t->p->segment[i].carry >= 0;
+    if (!any)
         return WEFT_OK;
     bool *taken = weft__plan_memory(weft__plan_most_segments(t->p), sizeof *taken);
     weft_status s = taken ? WEFT_OK : WEFT_ENOMEM;

@@ -9,12 +9,6 @@ typedef struct {
     bool carry;
 } cut;
 
-/* Returns the chunk in a row of a batch. Chunks beyond the last have no tokens. */
-static int64_t chunk_of(const cut *c, int64_t batch, int64_t row)
-{
-    return c->carry ? row * c->batches + batch : batch * c->rows + row;
-}
-
 /* The text: its sequences in order, and start [n + 1], where each begins. */
 typedef struct {
     int64_t n, *start;
@@ -51,8 +45,9 @@ static weft_status add_batch(weft_plan *p, const text *t, const cut *c, int64_t 
     weft_status s = WEFT_OK;
     int64_t first = p->segments, rows = 0, tokens = t->start[t->n];
     for (int64_t row = 0; row < c->rows && s == WEFT_OK; row++) {
-        int64_t chunk = chunk_of(c, batch, row), from = chunk * capacity, to = from + capacity;
-        if (chunk >= c->chunks)
+        int64_t chunk = c->carry ? row * c->batches + batch : batch * c->rows + row,
+                from = chunk * capacity, to = from + capacity;
+        if (chunk >= c->chunks) /* beyond the last token */
             continue;
         rows = row + 1;
         s = add_chunk(p, t, from, to < tokens ? to : tokens, (int32_t)row, first, carry ? carry + row : NULL);

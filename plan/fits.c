@@ -65,8 +65,6 @@ typedef struct {
     tree first;
 } bins;
 
-static bool by_gaps(weft__fit rule) { return rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT; }
-
 static int64_t gap_of(int64_t cells, int64_t squares)
 {
     int64_t root = weft__plan_root(squares);
@@ -86,8 +84,9 @@ static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const
     b->list = lists ? weft__plan_memory(b->most_open < n ? b->most_open : n, sizeof *b->list) : NULL;
     if (!b->gap || (b->limit && !b->pieces) || (lists && !b->list))
         return false;
-    return by_gaps(rule) ? (b->gaps = weft__gaps_new(n, capacity)) != NULL :
-                           rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
+    if (rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT)
+        return (b->gaps = weft__gaps_new(n, capacity)) != NULL;
+    return rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
 }
 
 /* Returns a row with room for this length, and removes it from the index; -1: no such row. */
@@ -148,20 +147,15 @@ static int64_t open_row(bins *b)
     return b->rows++;
 }
 
-static void fill(bins *b, int64_t row, int64_t length)
+/* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
+ * short. */
+static bool put_back(bins *b, int64_t row, int64_t length)
 {
     if (b->cells) {
         b->cells[row] -= length;
         b->squares[row] -= length * length;
     }
     b->gap[row] = b->cells ? gap_of(b->cells[row], b->squares[row]) : b->gap[row] - length;
-}
-
-/* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
- * short. */
-static bool put_back(bins *b, int64_t row, int64_t length)
-{
-    fill(b, row, length);
     bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
     if (!stays) {
         b->gap[row] = -1;
@@ -198,8 +192,9 @@ static int64_t deal(weft__fit rule, const int32_t *len, int64_t n, const int32_t
     return ok ? rows : -1;
 }
 
-weft_status weft__plan_fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
-                           int64_t capacity, const weft_plan_opts *o, weft_plan *p)
+/* Assigns sequences to rows, shuffled if the options shuffle. decreasing: longest first. */
+static weft_status fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
+                       int64_t capacity, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = decreasing ? weft__plan_sorted(o, len, n, true) : weft__plan_random_order(o, n),
             *row = weft__plan_memory(n, sizeof *row);
@@ -211,7 +206,7 @@ weft_status weft__plan_fit(weft__fit rule, bool decreasing, int64_t opened, cons
 #define FIT(name, rule, decreasing)                                                                    \
     weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
     {                                                                                                  \
-        return weft__plan_fit(WEFT__##rule, decreasing, 0, len, n, o->capacity, o, p);                 \
+        return fit(WEFT__##rule, decreasing, 0, len, n, o->capacity, o, p);                            \
     }
 FIT(next_fit, NEXT_FIT, false)
 FIT(first_fit, FIRST_FIT, false)
@@ -231,12 +226,12 @@ weft_status weft__planner_greedy_knapsack(const int32_t *len, int64_t n, const w
         tokens += len[i];
     int64_t rows = (tokens + o->capacity - 1) / o->capacity,
             opened = o->extra < n - rows ? rows + o->extra : n;
-    return weft__plan_fit(WEFT__WORST_FIT, true, opened, len, n, o->capacity, o, p);
+    return fit(WEFT__WORST_FIT, true, opened, len, n, o->capacity, o, p);
 }
 
 weft_status weft__planner_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    return weft__plan_fit(WEFT__FIRST_FIT, true, 0, len, n, weft__plan_longest(len, n), o, p);
+    return fit(WEFT__FIRST_FIT, true, 0, len, n, weft__plan_longest(len, n), o, p);
 }
 
 /* ---- rows for a batch in the user's order ---- */

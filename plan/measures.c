@@ -135,8 +135,6 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
 }
 
 /* ---- sequences that meet again ---- */
-static double pairs_of(int64_t n) { return (double)n * (double)(n - 1) / 2; }
-
 /* Finds the batch where each sequence begins; -1: none. */
 static void find_batches(const weft_plan *p, int32_t *batch)
 {
@@ -184,6 +182,7 @@ static double common_pairs(const int32_t *x, const int32_t *y, const int32_t *me
 /* most: the largest number of batches of an epoch. */
 static weft_status count_meetings(const weft_plan *plans, int epochs, int64_t most, weft_plan_meetings *m)
 {
+    double pairs = (double)plans->sequences * (double)(plans->sequences - 1) / 2;
     int64_t n = plans->sequences, *end = weft__plan_memory(most + 1, sizeof *end),
             *seen = weft__plan_memory(most, sizeof *seen);
     int32_t *batch = weft__plan_memory(n * epochs, sizeof *batch),
@@ -201,7 +200,7 @@ static weft_status count_meetings(const weft_plan *plans, int epochs, int64_t mo
         m->pairs += in_one[e];
         for (int f = 0; f < e; f++) {
             m->again += common_pairs(x, batch + f * n, member, members, seen);
-            m->by_chance += n > 1 ? in_one[e] * in_one[f] / pairs_of(n) : 0;
+            m->by_chance += n > 1 ? in_one[e] * in_one[f] / pairs : 0;
         }
     }
     return WEFT_OK;

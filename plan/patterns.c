@@ -98,13 +98,11 @@ static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, in
     return added;
 }
 
-static bool is_open(const packs *t, const pack *p) { return !t->limit || p->pieces < t->limit; }
-
 /* Returns the link to the first pack with this gap that may take a piece; *link is NULL if none may. */
 static pack **open_pack(packs *t, int64_t gap)
 {
     pack **link = t->with_gap + gap;
-    while (*link && (!is_open(t, *link) || !(*link)->times))
+    while (*link && ((t->limit && (*link)->pieces >= t->limit) || !(*link)->times))
         link = &(*link)->next;
     return link;
 }
@@ -187,20 +185,14 @@ static bool pack_by(manner method, int64_t *remaining, int64_t capacity, int64_t
     return !t.failed;
 }
 
-static bool pack_spfhp(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
-{
-    return pack_by(SHORTEST, remaining, capacity, limit, first);
-}
-
-static bool pack_stacked(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
-{
-    return pack_by(STACKED, remaining, capacity, limit, first);
-}
-
-bool weft__pack_lpfhp(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)
-{
-    return pack_by(LONGEST, remaining, capacity, limit, first);
-}
+#define PACK_BY(name, manner)                                                                          \
+    bool name(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)              \
+    {                                                                                                  \
+        return pack_by(manner, remaining, capacity, limit, first);                                     \
+    }
+static PACK_BY(pack_spfhp, SHORTEST)
+static PACK_BY(pack_stacked, STACKED)
+PACK_BY(weft__pack_lpfhp, LONGEST)
 
 /* ---- rows filled exactly, by subset sums ---- */
 /* A pattern begins with the longest remaining length; the others fill the rest as far as possible. length,

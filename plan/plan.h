@@ -12,11 +12,10 @@ void *weft__plan_memory(int64_t n, size_t bytes);
 /* Open a scope, and close it with all scopes that were opened after it. */
 typedef struct weft__plan_scope weft__plan_scope;
 weft__plan_scope *weft__plan_scope_open(void);
-void weft__plan_scope_close(weft__plan_scope *);
-static inline void weft__plan_scope_end(weft__plan_scope **scope) { weft__plan_scope_close(*scope); }
+void weft__plan_scope_close(weft__plan_scope **);
 /* Opens a scope until the end of the block. */
 #define WEFT__PLAN_SCOPE \
-    weft__plan_scope *scope __attribute__((cleanup(weft__plan_scope_end), unused)) = weft__plan_scope_open()
+    weft__plan_scope *scope __attribute__((cleanup(weft__plan_scope_close), unused)) = weft__plan_scope_open()
 
 /* Makes *list, a pointer to an array of *room elements, hold `needed` of them; the array at least doubles.
  * Returns false, with a message, if memory is short. */

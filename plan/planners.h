@@ -16,10 +16,6 @@ weft_status weft__plan_in_room(weft__planning *, const char *options, const int3
 
 /* ---- shared by families of planners ---- */
 typedef enum { WEFT__NEXT_FIT, WEFT__FIRST_FIT, WEFT__BEST_FIT, WEFT__WORST_FIT } weft__fit;
-/* Assigns sequences to rows by a rule, shuffled if the options shuffle. decreasing: longest first. opened:
- * rows that are open at the start. */
-weft_status weft__plan_fit(weft__fit, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
-                           int64_t capacity, const weft_plan_opts *, weft_plan *);
 /* A pattern is a list of lengths that fill a row, with the number of its rows. Sequences of one length are
  * used in their order. */
 typedef struct weft__pattern {

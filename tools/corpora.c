@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "tools/corpora/corpora.h"
 #include "tools/options.h"
 
@@ -81,21 +80,16 @@ static int print_lengths(const char *text)
     return len ? GOOD : FAILED;
 }
 
-typedef struct {
-    bool names;
-} corpora_asked;
-
-static const option options[] = { IS_FLAG("--names", offsetof(corpora_asked, names), "print only the names"),
-                                  { 0 } };
+static const option options[] = { IS_FLAG("--names", 0, "print only the names"), { 0 } };
 
 static int run_corpora(int argc, char **argv)
 {
-    corpora_asked a = { 0 };
-    if (read_options(&subcommand_corpora, &a, &argc, argv))
+    bool names = false;
+    if (read_options(&subcommand_corpora, &names, &argc, argv))
         return USAGE;
-    if (argc + a.names > 1)
+    if (argc + names > 1)
         return usage_error(&subcommand_corpora, "found \"%.60s\"; expected at most one name", argv[argc - 1]);
-    return finish_output("corpora", a.names ? list_names() : argc ? print_lengths(argv[0]) : list_all());
+    return finish_output("corpora", names ? list_names() : argc ? print_lengths(argv[0]) : list_all());
 }
 
 const subcommand subcommand_corpora = { .name = "corpora",

@@ -1,25 +1,14 @@
 /* gpu.c - `weft gpu`: reports how the library uses a GPU of this machine, or why it uses none. */
-#include <errno.h>
-#include <stdlib.h>
 #include "weft_lab.h"
 #include "tools/options.h"
 
-static bool number_of(const char *word, int *index)
-{
-    char *end;
-    errno = 0;
-    const long n = strtol(word, &end, 10);
-    *index = (int)n;
-    return !errno && end != word && !*end && n >= 0 && n < 1024;
-}
-
 static int run_gpu(int argc, char **argv)
 {
-    int index = 0;
-    if (argc > 1 || (argc == 1 && !number_of(argv[0], &index)))
+    int64_t index = 0;
+    if (argc > 1 || (argc == 1 && !parse_whole(argv[0], 0, 1023, &index)))
         return usage_error(&subcommand_gpu, "found \"%.60s\"; expected the number of one GPU",
                            argv[argc - 1]);
-    weft *w = weft_open(&(weft_opts){ .device = WEFT_CUDA, .index = index });
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_CUDA, .index = (int)index });
     const bool good = weft_ok(w);
     if (good)
         weft_print_device(stdout, w);

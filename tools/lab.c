@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "tools/lab/record.h"
+#include "tools/lab/run.h"
 #include "tools/options.h"
 
 /* ---- time limit and interruption ---- */
@@ -23,18 +23,6 @@ bool lab_refuse(const char *planner, weft *w)
 {
     lab_end_progress();
     return say_failure("lab: %s: %s", planner, weft_error_message(w));
-}
-
-lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
-{
-    int64_t quarter = r->asked.hidden / 4;
-    return (lab_model_opts){ .classes = r->classes,
-                             .embedding = quarter > 32 ? quarter : 32,
-                             .hidden = r->asked.hidden,
-                             .dropout = dropout,
-                             .lr = r->asked.lr,
-                             .threads = (int)r->asked.threads,
-                             .seed = seed };
 }
 
 static void free_run(lab_run *r)
@@ -59,22 +47,20 @@ static const char *next_to_page(const lab_run *r, const char *ending, char path[
     return path;
 }
 
+/* Opens the file of single measurements, and writes the sizes of the data. */
 static bool open_times(lab_run *r)
 {
     char path[4096];
-    return !r->asked.out ||
-           weft_journal_open(next_to_page(r, "-times.jsonl", path), false, &r->times) == WEFT_OK ||
-           say_failure("lab: %s", weft_file_message());
-}
-
-static void write_sizes(const lab_run *r)
-{
+    if (r->asked.out &&
+        weft_journal_open(next_to_page(r, "-times.jsonl", path), false, &r->times) != WEFT_OK)
+        return say_failure("lab: %s", weft_file_message());
     weft_journal_text(r->times, "experiment", "data");
     weft_journal_number(r->times, "sequences", (double)r->train.n);
     weft_journal_number(r->times, "tokens", (double)r->train.offset[r->train.n]);
     weft_journal_number(r->times, "held_out_sequences", (double)r->held.n);
     weft_journal_number(r->times, "held_out_tokens", (double)r->held.offset[r->held.n]);
     weft_journal_line_end(r->times);
+    return true;
 }
 
 /* Says how busy the machine was while times were taken. Returns NULL if none were. */
@@ -171,23 +157,17 @@ static bool choose_experiments(void *to, const char *names)
     }
 }
 
-/* Prints the training lengths; another program can plan them for `--from`. */
-static int print_lengths(const lab_run *r)
-{
-    for (int64_t i = 0; i < r->train.n; i++)
-        printf("%d\n", (int)r->train.len[i]);
-    return finish_output("lab", GOOD);
-}
-
 /* was: the record to repeat, or NULL. */
 static int run_all(lab_run *r, const char *command, const json_t *was, bool sealed)
 {
     bool ok = lab_read(r) && (!was || lab_same_corpus(r, r->asked.repeat, was));
-    if (ok && r->asked.lengths)
-        return print_lengths(r);
+    if (ok && r->asked.lengths) { /* another program can plan them for `--from` */
+        for (int64_t i = 0; i < r->train.n; i++)
+            printf("%d\n", (int)r->train.len[i]);
+        return finish_output("lab", GOOD);
+    }
     if (!ok || !lab_make_plans(r) || !open_times(r))
         return FAILED;
-    write_sizes(r);
     for (size_t i = 0; i < EXPERIMENTS && ok && !lab_stops(r); i++)
         ok = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();

@@ -1,6 +1,6 @@
 /* lengths.c - `weft lengths`: prints the lengths of sequences in files of many kinds. */
 #include <string.h>
-#include "tools/corpora/lengths.h"
+#include "tools/corpora/corpora.h"
 #include "tools/options.h"
 
 static bool choose_unit(void *to, const char *value)

@@ -33,37 +33,32 @@ static int no_such_option(const subcommand *s, const char *word)
                        near ? " is near" : "");
 }
 
-static bool put_whole(const subcommand *s, const option *o, const char *text, int64_t *to)
+bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     char *end;
     errno = 0;
-    *to = strtoll(text, &end, 10);
-    return (end > text && !*end && !errno && *to >= 1 && (double)*to <= o->most) ||
-           usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, text,
-                         o->most);
-}
-
-static bool put_real(const subcommand *s, const option *o, const char *text, double *to)
-{
-    char *end;
-    *to = strtod(text, &end);
-    return (end > text && !*end && *to > 0 && *to <= o->most) ||
-           usage_failure(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, text,
-                         o->most);
+    *number = strtoll(text, &end, 10);
+    return end > text && !*end && !errno && *number >= least && *number <= most;
 }
 
 bool set_option(const subcommand *s, const option *o, const char *value, void *to)
 {
-    char *field = (char *)to + o->field;
+    char *field = (char *)to + o->field, *end;
     const char *before;
+    double x;
     const size_t n = strlen(value);
     switch (o->kind) {
     case OPTION_FLAG:
         return *(bool *)field = true;
     case OPTION_WHOLE:
-        return put_whole(s, o, value, (int64_t *)field);
+        return parse_whole(value, 1, (int64_t)o->most, (int64_t *)field) ||
+               usage_failure(s, "%s: found \"%.40s\"; expected a whole number in 1 .. %.0f", o->name, value,
+                             o->most);
     case OPTION_REAL:
-        return put_real(s, o, value, (double *)field);
+        x = *(double *)field = strtod(value, &end);
+        return (end > value && !*end && x > 0 && x <= o->most) ||
+               usage_failure(s, "%s: found \"%.40s\"; expected a number above 0, at most %g", o->name, value,
+                             o->most);
     case OPTION_OWN:
         return o->add(to, value);
     default:

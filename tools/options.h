@@ -39,6 +39,8 @@ typedef struct option {
 /* Reads the options among the arguments into the fields of `to`; "--" ends them. Moves the other arguments to
  * the front of argv and sets *argc to their number. Returns GOOD or USAGE. */
 int read_options(const subcommand *, void *to, int *argc, char **argv);
+/* Reads a whole number in least .. most. Returns false, without a message, for another text. */
+bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *number);
 /* Sets the field of one option. Returns false after a printed error. */
 bool set_option(const subcommand *, const option *, const char *value, void *to);
 void print_options(const subcommand *, FILE *);

@@ -28,10 +28,10 @@ static void print_table(const planned *all, int n)
     }
 }
 
-/* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
- * explain, unless costs come from a file. */
+/* The options. report, from: files or NULL. lengths: a file, or the corpus. layer: from the text explain,
+ * unless costs come from a file. */
 typedef struct {
-    bool json, times, named, list, calibrate, stream, flush;
+    bool json, times, list, calibrate, stream, flush;
     int64_t seconds, threads;
     const char *report, *from, *lengths, *corpus, *export, *state;
     char **planners, *command;
@@ -114,7 +114,7 @@ static bool print_plans(const asked *a, const planned *all, int count, const int
 static int plan_all(const asked *a)
 {
     int64_t n;
-    SCOPED int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
+    SCOPED int32_t *len = a->corpus ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
     if (len && !n && !a->json)
@@ -192,25 +192,18 @@ static const option options[] = {
     { 0 }
 };
 
-/* Checks the name and options of a planner before lengths are read, by a plan of nothing. */
-static bool is_planner(const subcommand *s, const char *text)
-{
-    const weft_planner *named;
-    weft_plan_opts o;
-    PLAN plan = { 0 };
-    SCOPED void *memory = NULL;
-    if (is_foreign(text))
-        return true;
-    return (weft_plan_parse(text, &named, &o, &memory) == WEFT_OK &&
-            weft_plan_make(named, NULL, 0, &o, &plan) == WEFT_OK) ||
-           usage_failure(s, "%s", weft_plan_message());
-}
-
+/* Checks planners before lengths are read, by a plan of nothing. */
 bool are_planners(const subcommand *s, char *const *text, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (!is_planner(s, text[i]))
-            return false;
+    for (int i = 0; i < n; i++) {
+        const weft_planner *named;
+        weft_plan_opts o;
+        PLAN plan = { 0 };
+        SCOPED void *memory = NULL;
+        if (!is_foreign(text[i]) && (weft_plan_parse(text[i], &named, &o, &memory) != WEFT_OK ||
+                                     weft_plan_make(named, NULL, 0, &o, &plan) != WEFT_OK))
+            return usage_failure(s, "%s", weft_plan_message());
+    }
     return true;
 }
 
@@ -227,13 +220,7 @@ static int check_asked(const asked *a, int operands)
                            a->from   ? "a file of lengths" :
                            a->corpus ? "a planner" :
                                        "a file of lengths and a planner");
-    return GOOD;
-}
-
-/* Checks --stream, --state and --export, which have one planner. */
-static int check_one(const asked *a, int operands)
-{
-    const subcommand *s = &subcommand_plan;
+    /* --stream, --state and --export have one planner */
     bool others = a->json || a->report || a->explain || a->from || a->corpus || a->export;
     if ((a->state && !a->stream) || (a->flush && !a->state))
         return usage_error(s, "%s; expected both",
@@ -250,14 +237,11 @@ static int check_one(const asked *a, int operands)
 static int run_asked(asked *a, int argc, char **argv)
 {
     a->explain = (a->costs || a->calibrate) && !a->explain ? "lstm:128" : a->explain;
-    int status = check_asked(a, argc);
-    status = status ? status : check_one(a, argc);
-    if (status)
-        return status;
+    if (check_asked(a, argc))
+        return USAGE;
     if (a->explain && !parse_layer(a->explain, (int)a->threads, &a->layer))
         return USAGE;
     a->layer.renew = a->calibrate;
-    a->named = a->corpus;
     a->lengths = a->corpus ? a->corpus : argv[0];
     a->planners = argv + !a->corpus;
     a->n = argc - !a->corpus;

@@ -108,15 +108,6 @@ static int help(int argc, char **argv)
 
 static bool asks_for_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
 
-/* Prints help for --help anywhere among the arguments. */
-static int run(const subcommand *s, int argc, char **argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
-        if (asks_for_help(argv[i]))
-            return help_one(s);
-    return s->run(argc, argv);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -124,8 +115,11 @@ int main(int argc, char **argv)
     if (asks_for_help(argv[1]) || !strcmp(argv[1], "help"))
         return help(argc - 2, argv + 2);
     const subcommand *s = find(argv[1]);
+    for (int i = 2; s && i < argc && strcmp(argv[i], "--"); i++) /* --help may be anywhere */
+        if (asks_for_help(argv[i]))
+            return help_one(s);
     if (s)
-        return run(s, argc - 2, argv + 2);
+        return s->run(argc - 2, argv + 2);
     if (strcmp(argv[1], "--version"))
         return no_such_subcommand(argv[1]);
     if (argc > 2)

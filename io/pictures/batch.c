@@ -354,7 +354,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
-    weft__plan_scope *scope = weft__plan_scope_open();
+    WEFT__PLAN_SCOPE;
     s = measure(&p);
     if (!s && values)
         s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
@@ -363,7 +363,6 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (!s)
         s = draw(&p, path, title);
     free(p.offset);
-    weft__plan_scope_close(scope);
     free(p.taken);
     return s;
 }

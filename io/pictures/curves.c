@@ -109,13 +109,6 @@ static void put_last(pen *p)
     p->written[1] += y;
 }
 
-static void move_to(pen *p, double x, double y)
-{
-    p->written[0] = p->newest[0] = weft__tenths(x);
-    p->written[1] = p->newest[1] = weft__tenths(y);
-    weft__svg_put(p->svg, "M%g %g", p->written[0], p->written[1]);
-}
-
 static void line_to(pen *p, double x, double y)
 {
     double run = x - p->written[0], slope = (y - p->written[1]) / run, room = tolerance / fabs(run);
@@ -166,9 +159,10 @@ static void draw_curve(picture *p, const weft_curve *c, const char *colour)
     int pieces = 0;
     weft__svg_put(p->svg, "<path class=\"%s=\"%s\" d=\"", c->low ? "band\" fill" : "curve\" stroke", colour);
     for (int64_t from = next_point(p, c, 0, true), to; from < c->n; from = next_point(p, c, to, true)) {
-        pen line = { .svg = p->svg };
+        double x = weft__tenths(x_of(p, c, from)), y = weft__tenths(level_of(p, c, c->y[from]));
+        pen line = { .svg = p->svg, .written = { x, y }, .newest = { x, y } };
         to = next_point(p, c, from, false);
-        move_to(&line, x_of(p, c, from), level_of(p, c, c->y[from]));
+        weft__svg_put(p->svg, "M%g %g", x, y);
         for (int64_t i = from + 1; i < to; i++)
             line_to(&line, x_of(p, c, i), level_of(p, c, c->y[i]));
         for (int64_t i = to - 1; c->low && i >= from; i--)

@@ -101,13 +101,6 @@ static uint64_t mix_real(uint64_t hash, double value) /* 0 does not change the h
     return bits ? mix(hash, bits) : hash;
 }
 
-static uint64_t mix_lengths(uint64_t hash, const weft_loader *l)
-{
-    for (int64_t i = 0; i < l->n; i++)
-        hash = mix(hash, (uint64_t)l->len[i]);
-    return hash;
-}
-
 /* Hashes the options of weft_loader_new. The formula is fixed, so that saved positions stay valid. */
 static uint64_t mix_loader_opts(int64_t n, const weft_loader_opts *o, int pool)
 {
@@ -211,7 +204,9 @@ static weft_loader *loader_new(weft *w, const char *name, int64_t n, const int32
     if (!arrays(l, len) || !(l->stream = weft_stream_of(w, stream)))
         return &none;
     l->name = strchr(l->stream->name, '.') + 1;
-    l->print = mix_lengths(print, l);
+    l->print = print;
+    for (int64_t i = 0; i < n; i++)
+        l->print = mix(l->print, (uint64_t)len[i]);
     if (plan_next_epoch(l))
         return l;
     l->stream = NULL; /* frees the name */

@@ -152,12 +152,6 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
                            weft_ragged_ints(w, values, &step->lengths);
 }
 
-/* Converts x to the plan's rows, or to the packed layout. */
-static weft_tensor *in_layout(const weft_plan_step *step, weft_tensor *x)
-{
-    return step->plan->in_rows ? weft_to_rows(x, &step->placement) : weft_to_layout(x, WEFT_PACKED);
-}
-
 /* ---- carried states ---- */
 /* h, c [stacked, rows + 1, width]: row k is the state that the k-th carrying segment begins with; the last
  * row is zeros. batch: the batch after which they are stored; -1: not known. */
@@ -314,7 +308,8 @@ weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step
     if (!w || !can_carry(w, r, step, kept))
         return (weft_rnn_out){ nil, { nil, nil } };
     weft_state first = first_states(w, step, kept);
-    weft_rnn_out out = weft_rnn_run(r, in_layout(step, x), first);
+    x = step->plan->in_rows ? weft_to_rows(x, &step->placement) : weft_to_layout(x, WEFT_PACKED);
+    weft_rnn_out out = weft_rnn_run(r, x, first);
     if (weft_ok(w) && carries(step->plan, step->batch + 1))
         keep_states(w, step, out.last, kept);
     return out;

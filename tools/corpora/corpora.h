@@ -50,6 +50,25 @@ bool corpus_is_length(double);
  * errno ENOENT, and prints nothing, if the file does not exist. */
 char *corpus_file(const char *path, size_t *n);
 
+/* ---- lengths of sequences from a file of any kind that `weft lengths` reads ---- */
+/* The unit of lengths. LENGTH: the numbers themselves. TOKENS: the elements of a list. OFFSETS: the
+ * differences of two numbers in turn. ROWS: the rows with one text in the column. */
+typedef enum {
+    UNIT_ANY, UNIT_BYTES, UNIT_WORDS, UNIT_LINES, UNIT_LENGTH, UNIT_TOKENS, UNIT_OFFSETS, UNIT_ROWS
+} length_unit;
+/* column: of a table, key of JSON, or name of an array; NULL: the usual names. */
+typedef struct { const char *column; length_unit unit; } length_opts;
+
+/* read.c: adds the lengths of a file, plain or gzipped; path "-": standard input. */
+bool add_lengths(const char *path, const length_opts *, corpus_builder *);
+/* Reads a word as a length. path, line: for the message. */
+bool read_length(const char *path, long long line, const char *word, int64_t *length);
+/* length_files.c: one reader for each kind. text [n] ends with a 0. */
+bool add_text_lengths(const char *path, char *text, size_t n, length_unit, corpus_builder *);
+bool add_json_lengths(const char *path, const char *text, size_t n, const length_opts *, corpus_builder *);
+bool add_table_lengths(const char *path, const length_opts *, corpus_builder *);
+bool add_array_lengths(const char *path, const length_opts *, corpus_builder *);
+
 /* ---- one reader for each corpus; false with errno ENOENT, and no message, if it is not installed ---- */
 corpus_reader read_lines, read_fortunes, read_length_file, draw_uniform, draw_geometric, draw_lognormal,
     draw_twopoint, make_equal, make_half, make_giant, make_above, make_sorted, make_ff_worst, make_ffd_worst;

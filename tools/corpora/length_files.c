@@ -6,7 +6,7 @@
 #include "io/data/csv.h"
 #include "io/text.h"
 #include "io/weights/weights.h"
-#include "tools/corpora/lengths.h"
+#include "tools/corpora/corpora.h"
 
 /* Where a number is, for messages: "PATH:LINE", or "PATH: NAME: element NUMBER". */
 typedef struct {
@@ -73,14 +73,6 @@ bool add_text_lengths(const char *path, char *text, size_t n, length_unit unit, 
 static const char *const keys[] = { "length", "lengths", "num_tokens", "input_ids", "ids" };
 enum { KEYS = sizeof keys / sizeof *keys, LENGTH_KEYS = 3 };
 
-static bool is_length_key(const char *key)
-{
-    for (int i = 0; i < LENGTH_KEYS; i++)
-        if (!strcmp(key, keys[i]))
-            return true;
-    return false;
-}
-
 /* Adds a value: a length, a text, a list of tokens, or a list of these. lengths: numbers are lengths. */
 static bool add_value(const place *at, const json_t *value, bool lengths)
 {
@@ -111,10 +103,14 @@ static bool add_json(const place *at, const json_t *value)
     for (int i = 0; i < KEYS && !column && !found; i++)
         if ((found = json_object_get(value, keys[i])))
             return add_value(at, found, unit != UNIT_TOKENS && i < LENGTH_KEYS);
-    if (found)
+    if (found) {
+        int i = 0;
+        while (i < LENGTH_KEYS && strcmp(column, keys[i]))
+            i++;
         return add_value(at, found,
-                         unit == UNIT_LENGTH || (unit != UNIT_TOKENS && is_length_key(column)) ||
+                         unit == UNIT_LENGTH || (unit != UNIT_TOKENS && i < LENGTH_KEYS) ||
                              json_is_integer(found));
+    }
     if (json_is_object(value) && !(value = json_object_get(value, "encodings")))
         return refuse(at, column ? "no such key" : "no key length, num_tokens, input_ids or ids",
                       "one, or --column KEY");

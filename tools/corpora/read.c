@@ -5,7 +5,8 @@
 #include <string.h>
 #include "core/nearest.h"
 #include "io/io.h"
-#include "tools/corpora/lengths.h"
+#include "tools/corpora/corpora.h"
+#include "tools/options.h"
 
 const corpus all_corpora[] = {
     { "cmudict", NULL, "festlex-cmu", "letters of English words", read_lines },
@@ -111,10 +112,7 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
 /* ---- a file of lengths ---- */
 bool read_length(const char *path, long long line, const char *word, int64_t *length)
 {
-    char *end;
-    errno = 0;
-    *length = strtoll(word, &end, 10);
-    return (!errno && !*end && *length >= 0 && *length <= INT32_MAX) ||
+    return parse_whole(word, 0, INT32_MAX, length) ||
            say_failure("%s:%lld: \"%.40s\" is not a length, 0 .. %d; for text: weft lengths --unit", path,
                        line, word, INT32_MAX);
 }

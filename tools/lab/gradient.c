@@ -93,11 +93,11 @@ static void finish_moments(lab_run *r, int i, const moments *g)
 }
 
 /* Computes the gradient of all tokens of whole sequences, with equal weights. */
-static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *stopped)
+static bool find_whole(lab_run *r, moments *g, bool *stopped)
 {
     PLAN p;
     lab_model m;
-    bool ok = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
+    bool ok = lab_model_open(&m, r, 1, 0, false) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
                        &(weft_plan_opts){ .count = 64 }, &p) != WEFT_OK)
         ok = say_failure("lab: %s", weft_plan_message());
@@ -116,16 +116,15 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
 
 bool lab_measure_gradients(lab_run *r)
 {
-    lab_model_opts o = lab_model_of(r, 1, 0);
     moments g = { 0 };
-    bool stopped = false, ok = find_whole(r, &o, &g, &stopped);
+    bool stopped = false, ok = find_whole(r, &g, &stopped);
     for (int i = 0; i < r->asked.planners && ok && !stopped; i++) {
         lab_model m;
         lab_progress(r, "gradients of %s", r->made[i].text);
         memset(g.sum[0], 0, MEANS * (size_t)g.size * sizeof(double));
         memset(g.squares, 0, sizeof g.squares);
         g.batches = 0;
-        ok = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
+        ok = (lab_model_open(&m, r, 1, 0, false) && lab_model_carries(&m, &r->made[i].plan) &&
               add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
              lab_refuse(r->made[i].text, m.w);
         if (ok && !stopped)

@@ -131,9 +131,9 @@ static void refuse_curve(const run *u, const weft_plan *p)
 static bool learn(run *u)
 {
     lab_run *r = u->lab;
-    lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, r->asked.dropout);
-    o.padded = r->asked.padded[u->planner];
-    bool ok = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
+    bool fits = true, padded = r->asked.padded[u->planner];
+    bool ok = lab_model_open(&u->m, r, (uint64_t)u->seed + 1, r->asked.dropout, padded) ||
+              lab_refuse(r->made[u->planner].text, u->m.w);
     for (int e = 0; e < r->asked.epochs && ok && fits && !u->reached && !lab_stops(r); e++) {
         weft_plan p;
         bool own;
@@ -151,14 +151,6 @@ static bool learn(run *u)
     }
     weft_close(u->m.w);
     return ok;
-}
-
-int64_t lab_update_of(const lab_run *r)
-{
-    int64_t update = 1024;
-    for (int i = 0; i < r->asked.planners; i++)
-        update = r->made[i].opts.capacity > update ? r->made[i].opts.capacity : update;
-    return r->asked.update ? r->asked.update : update;
 }
 
 bool lab_learn(lab_run *r)

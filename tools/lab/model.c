@@ -1,18 +1,19 @@
 /* model.c - the language model that the laboratory's experiments train. */
-#include "tools/lab/model.h"
+#include "tools/lab/run.h"
 #include <math.h>
 
-bool lab_model_open(lab_model *l, const lab_model_opts *o)
+bool lab_model_open(lab_model *l, const lab_run *r, uint64_t seed, double dropout, bool padded)
 {
-    *l = (lab_model){ .w = weft_open(&(weft_opts){ .seed = o->seed, .threads = o->threads }),
-                      .padded = o->padded };
+    const int64_t hidden = r->asked.hidden, embedding = hidden / 4 > 32 ? hidden / 4 : 32;
+    *l = (lab_model){ .w = weft_open(&(weft_opts){ .seed = seed, .threads = (int)r->asked.threads }),
+                      .padded = padded };
     l->m = weft_module_new(l->w, "lm");
     l->table = weft_embedding_new(l->m, "table",
-                                  &(weft_embedding_opts){ .rows = o->classes, .columns = o->embedding });
-    l->lstm = weft_lstm_new(l->m, "lstm", &(weft_rnn_opts){ .input = o->embedding, .hidden = o->hidden });
-    l->drop = weft_dropout_new(l->m, "drop", &(weft_dropout_opts){ .p = o->dropout });
-    l->scores = weft_linear_new(l->m, "scores", &(weft_linear_opts){ .in = o->hidden, .out = o->classes });
-    l->optim = weft_adamw_new(l->m, &(weft_adam_opts){ .lr = o->lr, .weight_decay = .01 });
+                                  &(weft_embedding_opts){ .rows = r->classes, .columns = embedding });
+    l->lstm = weft_lstm_new(l->m, "lstm", &(weft_rnn_opts){ .input = embedding, .hidden = hidden });
+    l->drop = weft_dropout_new(l->m, "drop", &(weft_dropout_opts){ .p = dropout });
+    l->scores = weft_linear_new(l->m, "scores", &(weft_linear_opts){ .in = hidden, .out = r->classes });
+    l->optim = weft_adamw_new(l->m, &(weft_adam_opts){ .lr = r->asked.lr, .weight_decay = .01 });
     return weft_ok(l->w);
 }
 
@@ -40,11 +41,10 @@ weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_datas
                               &(weft_cross_entropy_opts){ .mask = weights });
 }
 
-bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,
-                      weft_plan_mean mean)
+bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data)
 {
     weft_plan_step s = weft_plan_step_of(l->w, p, batch);
-    weft_backward(weft_plan_loss(&s, lab_model_loss(l, &s, data, NULL), mean));
+    weft_backward(weft_mean_loss(lab_model_loss(l, &s, data, NULL)));
     weft_clip_grad_norm(l->m, 1, 2);
     weft_optim_step(l->optim);
     weft_clear(l->w);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
-#include "tools/lab/record.h"
+#include "tools/lab/run.h"
 
 /* Marks a plan whose batches run padded in its name. */
 static bool name_padded(lab_run *r, int i)
@@ -115,14 +115,16 @@ bool lab_make_plans(lab_run *r)
     for (int i = 0; i < r->named && ok; i++)
         ok = make_both(r, i);
     ok = ok && (!r->asked.from || read_file(r));
+    int64_t update = 1024;
     for (int i = 0; i < r->asked.planners && ok; i++) {
+        update = r->made[i].opts.capacity > update ? r->made[i].opts.capacity : update;
         ok = lab_begin_plan(r->page.plan + i, r->made + i, r->train.len, r->train.n, 5);
         if (ok && r->made[i].ms > 0)
             r->page.plan[i].planner_ms = r->made[i].ms;
         if (ok)
             lab_note_plan(r, i);
     }
-    r->asked.update = lab_update_of(r);
+    r->asked.update = r->asked.update ? r->asked.update : update;
     return ok;
 }
 

@@ -21,13 +21,6 @@ bool lab_probe_data(const weft_dataset *source, weft_dataset *out)
     return ok;
 }
 
-static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_plan_step *s,
-                              const weft_dataset *data, probe_layout layout)
-{
-    weft_tensor *x = weft_plan_tokens(s, data, 0, 0);
-    return layout == PROBE_PLAN ? weft_rnn_run_plan(lstm, x, s, kept).y : lab_run_padded(lstm, s, x);
-}
-
 /* Copies a batch's outputs to the places of their tokens. */
 static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset *data, weft_real *out)
 {
@@ -51,11 +44,13 @@ bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data
     weft_module *m = weft_module_new(w, "probe");
     weft_rnn *lstm =
         weft_lstm_new(m, "lstm", &(weft_rnn_opts){ .input = PROBE_COLUMNS, .hidden = PROBE_WIDTH });
-    weft_carried *kept = layout == PROBE_PLAN ? weft_carried_new(m, "kept", lstm, p) : NULL;
+    const bool padded = layout == PROBE_PADDED;
+    weft_carried *kept = padded ? NULL : weft_carried_new(m, "kept", lstm, p);
     WEFT_NO_GRAD(w)
     for (int64_t b = 0; b < p->batches && weft_ok(w); b++) {
         weft_plan_step s = weft_plan_step_of(w, p, b);
-        weft_tensor *y = run_batch(lstm, kept, &s, data, layout);
+        weft_tensor *x = weft_plan_tokens(&s, data, 0, 0);
+        weft_tensor *y = padded ? lab_run_padded(lstm, &s, x) : weft_rnn_run_plan(lstm, x, &s, kept).y;
         if (weft_ok(w))
             scatter(y, &s, data, out);
         weft_clear(w);

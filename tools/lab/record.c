@@ -1,7 +1,6 @@
 /* record.c - the record of a run: one JSON file with every number and everything that a repetition needs. */
-#include "tools/lab/record.h"
+#include "tools/lab/run.h"
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* repeat.c - compares a record with its repetition, number by number. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/lab/record.h"
+#include "tools/lab/run.h"
 
 enum { ROWS = 20, NAME = 400 };
 static const double tolerance = 1.25; /* of a time divided by the recorded one, or the inverse */

@@ -1,10 +1,9 @@
 /* run.h - the state that the files of `weft lab` share: options, data, results.
  *
- * Unless a comment differs, a function that returns false has printed the error. */
+ * Unless a comment differs, a function that returns false or NULL has printed the error. */
 #ifndef WEFT_TOOLS_LAB_RUN_H
 #define WEFT_TOOLS_LAB_RUN_H
 #include "tools/lab/lab.h"
-#include "tools/lab/model.h"
 #include "tools/plan/cost.h"
 
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
@@ -24,7 +23,7 @@ typedef struct {
     unsigned leave_out;                         /* one bit for each experiment, in their order */
 } lab_asked;
 
-/* Results by their cause, see record.h. */
+/* Results by their cause, see the record below. */
 typedef enum { LAB_COUNTED, LAB_COMPUTED, LAB_TIMED, LAB_SECTIONS } lab_section;
 
 /* A run. Each sequence ends with an end token. held: sequences for testing. few: a part of train, for
@@ -72,16 +71,62 @@ void lab_note(const lab_run *, const char *experiment, const char *planner, cons
              (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
 /* Prints the error of a model and returns false. */
 bool lab_refuse(const char *planner, weft *w);
-lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
+
+/* ---- model.c: the language model: an embedding, an LSTM, dropout, and scores of the next token ---- */
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_embedding *table;
+    weft_rnn *lstm;
+    weft_dropout_layer *drop;
+    weft_linear *scores;
+    weft_optim *optim;
+    weft_carried *kept;                         /* NULL until lab_model_carries */
+    bool padded;
+} lab_model;
+
+/* Opens a model of the run's size. padded: plans without rows of cells run padded instead of packed. False:
+ * the context has failed and holds the message. The caller closes w in any case. */
+bool lab_model_open(lab_model *, const lab_run *, uint64_t seed, double dropout, bool padded);
+/* Allocates the carried states for plans like this one, once. */
+bool lab_model_carries(lab_model *, const weft_plan *);
+/* Runs a layer on x, padded. The result is ragged again. */
+weft_tensor *lab_run_padded(weft_rnn *, const weft_plan_step *, weft_tensor *x);
+/* Returns the loss of a batch. Each token is predicted from those before it in its sequence; token 0 precedes
+ * the first. weights: of the tokens; NULL: all 1. */
+weft_loss lab_model_loss(lab_model *, const weft_plan_step *, const weft_dataset *, weft_tensor *weights);
+/* Makes one update from a batch, with the gradient clipped to norm 1. */
+bool lab_model_update(lab_model *, const weft_plan *, int64_t batch, const weft_dataset *);
+/* Returns bits a token on other data, or NaN if the context has failed. */
+double lab_model_bits(lab_model *, const weft_dataset *);
 
 /* data.c: reads the corpus, removes duplicates and holds out every twentieth sequence. */
 bool lab_read(lab_run *);
 void lab_free_data(lab_run *);
-/* learn.c: returns the tokens of an update. */
-int64_t lab_update_of(const lab_run *);
 /* plans.c: fills made and of_few, by the planners and from the file, with all results that need no run. */
 bool lab_make_plans(lab_run *);
 void lab_free_plans(lab_run *);
+
+/* The record of a run as JSON, and its repetition.
+ * Members: weft, date, command, options, planners, seeds, machine, environment, corpus, stopped; then three
+ * lists of results, one object for each measurement: "counted" depends on corpus, plans and version;
+ * "computed" has the same bits in each layout and number of threads, on one instruction set; "timed" has
+ * milliseconds and seconds. seal: the SHA-256 of all other members. */
+enum { LAB_FORMAT = 1 };
+extern const char *const lab_sections[LAB_SECTIONS];
+/* record.c: notes the figures of plan i. */
+void lab_note_plan(const lab_run *, int i);
+/* The caller frees the record by json_decref. */
+json_t *lab_make_record(const lab_run *, const char *command);
+bool lab_write_record(const char *path, const json_t *);
+/* sealed: the seal matches, so the record was not changed by hand. */
+json_t *lab_read_record(const char *path, bool *sealed);
+/* Fills options that are not set from a record, which must outlive them. */
+bool lab_take_record(lab_asked *, const char *path, const json_t *);
+/* repeat.c: returns whether the corpus that was read has the record's hash. */
+bool lab_same_corpus(const lab_run *, const char *path, const json_t *record);
+/* Prints the differences. Returns GOOD if all counted and computed numbers are equal to the bit. */
+int lab_compare_records(const json_t *was, const json_t *now, bool sealed);
 
 /* The experiments. Each keeps the results that it has when the time is over. */
 typedef bool lab_experiment(lab_run *);

@@ -9,7 +9,7 @@ static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
     double start = seconds_now();
     clock_t cpu = clock();
     for (int64_t b = 0; b < p->batches; b++) {
-        if (lab_stops(r) || !lab_model_update(m, p, b, &r->train, WEFT_MEAN_OF_BATCH))
+        if (lab_stops(r) || !lab_model_update(m, p, b, &r->train))
             return (double)NAN;
         lab_progress_at(r, (double)(b + 1) / (double)p->batches);
     }
@@ -31,12 +31,9 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
 /* Opens the model of a plan and warms it up: the first update allocates. */
 static bool open_model(lab_run *r, lab_model *m, int i)
 {
-    lab_model_opts o = lab_model_of(r, 1, 0);
     const weft_plan *p = &r->made[i].plan;
-    o.padded = r->asked.padded[i];
-    return (lab_model_open(m, &o) && lab_model_carries(m, p) &&
-            (!p->batches || p->segment->carry >= 0 ||
-             lab_model_update(m, p, 0, &r->train, WEFT_MEAN_OF_BATCH))) ||
+    return (lab_model_open(m, r, 1, 0, r->asked.padded[i]) && lab_model_carries(m, p) &&
+            (!p->batches || p->segment->carry >= 0 || lab_model_update(m, p, 0, &r->train))) ||
            lab_refuse(r->made[i].text, m->w);
 }
 

@@ -21,29 +21,31 @@ static void set_edges(counted *c)
     c->edge[c->bins] = c->edge[c->bins] > c->longest ? c->edge[c->bins] : c->longest + 1;
 }
 
-static void count_lengths(const lab *l, counted *c)
+static counted count_lengths(const lab *l)
 {
+    counted c = { 0 };
     SCOPED int32_t *sorted = get_memory(l->n, sizeof *sorted);
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
-    c->n = l->n;
-    c->longest = l->n ? sorted[l->n - 1] : 0;
-    c->median = l->n ? sorted[(l->n - 1) / 2] : 0;
-    c->p99 = l->n ? sorted[(l->n - 1) * 99 / 100] : 0;
-    set_edges(c);
+    c.n = l->n;
+    c.longest = l->n ? sorted[l->n - 1] : 0;
+    c.median = l->n ? sorted[(l->n - 1) / 2] : 0;
+    c.p99 = l->n ? sorted[(l->n - 1) * 99 / 100] : 0;
+    set_edges(&c);
     for (int64_t i = 0, bin = 0; i < l->n; i++) {
-        c->tokens += sorted[i];
-        c->empty += !sorted[i];
-        while (bin < c->bins && sorted[i] >= c->edge[bin + 1])
+        c.tokens += sorted[i];
+        c.empty += !sorted[i];
+        while (bin < c.bins && sorted[i] >= c.edge[bin + 1])
             bin++;
-        if (sorted[i] && bin < c->bins)
-            c->count[bin]++;
+        if (sorted[i] && bin < c.bins)
+            c.count[bin]++;
     }
-    c->mean = l->n ? (double)c->tokens / (double)l->n : 0;
+    c.mean = l->n ? (double)c.tokens / (double)l->n : 0;
     for (int64_t i = 0; i < l->n; i++)
-        c->sd += (sorted[i] - c->mean) * (sorted[i] - c->mean);
-    c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
+        c.sd += (sorted[i] - c.mean) * (sorted[i] - c.mean);
+    c.sd = l->n ? sqrt(c.sd / (double)l->n) : 0;
+    return c;
 }
 
 static int capacities(const lab *l, int64_t *mark)
@@ -104,17 +106,15 @@ static void draw_histogram(page *p, const counted *c)
 
 void draw_lengths(page *p)
 {
-    counted c = { 0 };
-    count_lengths(p->lab, &c);
+    const counted c = count_lengths(p->lab);
     if (c.longest)
         draw_histogram(p, &c);
 }
 
 static void fill_lengths(const lab *l, int i, page_row *row)
 {
-    counted c = { 0 };
+    const counted c = count_lengths(l);
     (void)i;
-    count_lengths(l, &c);
     SET_ROW(row, l->corpus, CELL("sequences", c.n, 0, 0), CELL("empty", c.empty, 0, 0),
             CELL("tokens", c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
             CELL("median", c.median, 0, 0), CELL("99 %", c.p99, 0, 0), CELL("longest", c.longest, 0, 0));
@@ -122,8 +122,7 @@ static void fill_lengths(const lab *l, int i, page_row *row)
 
 void put_lengths(page *p)
 {
-    counted c = { 0 };
-    count_lengths(p->lab, &c);
+    const counted c = count_lengths(p->lab);
     put_table(p, "Lengths in tokens. sd: standard deviation. 99 %: the 99th percentile.", "corpus", 1,
               fill_lengths, NULL);
     if (c.longest) {

@@ -1,5 +1,4 @@
 /* layouts.c - draws one batch in four layouts, cell by cell, with the share of cells that are used. */
-#include <string.h>
 #include "tools/page/page.h"
 
 enum { MOST = 16, LEFT = 10, TALLEST = 22, SIZES = 16 };

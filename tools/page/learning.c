@@ -1,5 +1,4 @@
 /* learning.c - draws loss against tokens, updates and seconds, with a band over seeds. */
-#include <string.h>
 #include "tools/page/page.h"
 
 typedef struct {

@@ -1,5 +1,4 @@
 /* verdict.c - writes which plan to take, and the best plans in a short table. */
-#include <string.h>
 #include "tools/page/page.h"
 
 enum { BEST = 6 };

@@ -6,7 +6,6 @@
  * * In the same rounds, plans are timed that the costs are not fitted to. They measure the error. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "weft_op.h"
 #include "tools/plan/cost.h"
 
@@ -44,7 +43,6 @@ enum { TRIED = sizeof tried / sizeof *tried };
 typedef struct {
     weft_plan plan;
     layer_run run;
-    double ms;
 } trial;
 
 /* run: the layer, with no plan. batch: the points, short and long, then tokens to move, then the large batch.
@@ -88,7 +86,7 @@ static bool open_trial(bench *b, const layer_asked *a, int i)
 static double ratio_of(const bench *b, int i, const weft_plan_cost *c)
 {
     weft_plan_prediction p;
-    return weft_plan_predict(&b->of[i].run.part, c, tried[i].padded, &p) == WEFT_OK ? b->of[i].ms / p.ms :
+    return weft_plan_predict(&b->of[i].run.part, c, tried[i].padded, &p) == WEFT_OK ? b->of[i].run.ms / p.ms :
                                                                                       HUGE_VAL;
 }
 
@@ -191,7 +189,7 @@ static bool measure(bench *b)
         if (round % 2 == 0)
             run_batch(b, BATCHES - 1, block);
         for (int i = 0; i < TRIED; i++) {
-            b->of[i].ms = run_layer(&b->of[i].run, &b->data);
+            run_layer(&b->of[i].run, &b->data);
             ok = ok && weft_ok(b->of[i].run.w);
         }
         ok = ok && weft_ok(w);

@@ -35,7 +35,6 @@ typedef struct {
     weft_attention_layer *attention;
 } costed_layer;
 bool is_attention(const layer_asked *);
-costed_layer make_layer(const layer_asked *, weft_module *);
 /* Runs the layer on a ragged or padded input, from states of 0. */
 weft_tensor *run_costed(const costed_layer *, weft_tensor *x);
 /* Returns seconds of a clock for the work of this context: CPU time with one thread, or elapsed time with
@@ -43,7 +42,7 @@ weft_tensor *run_costed(const costed_layer *, weft_tensor *x);
 double work_seconds(const weft *);
 
 /* A layer that runs the first batches of a plan. part is a view of that plan. least [part.batches]: the least
- * milliseconds of each batch. A disturbance can only add to a time. */
+ * milliseconds of each batch; ms: their sum. A disturbance can only add to a time. */
 typedef struct {
     weft *w;
     weft_module *m;
@@ -52,13 +51,13 @@ typedef struct {
     weft_tensor *scale;
     weft_plan part;
     bool padded;
-    double *least;
+    double *least, ms;
 } layer_run;
 /* Opens a layer for the first batches, which have `tokens` tokens. False: the context holds the error. The
  * caller calls close_run in any case. */
 bool open_run(const layer_asked *, const weft_plan *, int64_t tokens, bool padded, layer_run *);
-/* Runs these batches forwards and backwards. Returns the sum of the least milliseconds of each. */
-double run_layer(layer_run *, const weft_dataset *rows);
+/* Runs these batches forwards and backwards. */
+void run_layer(layer_run *, const weft_dataset *rows);
 void close_run(layer_run *);
 /* Makes rows of numbers for sequences of these lengths, as wide as the layer. The caller frees the rows. */
 void make_rows(const weft_dataset *of, int64_t width, weft_dataset *out);

@@ -74,18 +74,6 @@ bool read_costs(const char *path, layer_cost *out)
 }
 
 /* ---- the cache ---- */
-static bool make_folder(char *path)
-{
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        bool exists = !mkdir(path, 0777) || errno == EEXIST;
-        *slash = '/';
-        if (!exists)
-            return false;
-    }
-    return true;
-}
-
 /* Keeps letters, digits, - and _ in the name. Returns false if no folder for a cache exists. */
 static bool cache_path(const layer_asked *a, char *path, size_t size)
 {
@@ -134,7 +122,11 @@ static void write_costs(char *path, const layer_cost *l)
                     *(const double *)((const char *)&l->cost + numbers[i].field));
         fputs("}\n", to);
     }
-    if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        mkdir(path, 0777); /* it may exist */
+    }
+    if (!to || fclose(to) || weft_write_file(path, text, size) != WEFT_OK)
         fprintf(stderr, "weft: plan: cannot write %s, so the costs of the layer are not cached\n", path);
 }
 

@@ -2,7 +2,7 @@
  * carries appear only if a reader would infer other values. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+#include "io/text.h"
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
 
@@ -181,19 +181,6 @@ static void print_carries(const weft_plan *p, int64_t *order)
     fputs(all ? "" : "]", stdout);
 }
 
-static void print_string(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < ' ')
-            printf("\\u%04x", *c);
-        else
-            putchar(*c);
-    putchar('"');
-}
-
 static void print_batches(const planned *t, const int32_t *len)
 {
     const weft_plan *p = &t->plan;
@@ -253,7 +240,7 @@ static void print_plan(const planned *t, const int32_t *len)
     bool rows = p->in_rows || !is_one_a_row(p);
     SCOPED int64_t *order = get_memory(p->segments, sizeof *order);
     printf("{\"planner\": ");
-    print_string(t->text);
+    weft__print_json(stdout, t->text);
     printf(rows ? ", \"rows\": [" : ", \"batches\": [");
     if (rows)
         print_rows(p, order, print_piece);
@@ -272,7 +259,7 @@ static void print_number(const char *key, double x)
 static void print_sentence(const char *key, const char *text)
 {
     printf(", \"%s\": ", key);
-    print_string(text);
+    weft__print_json(stdout, text);
 }
 
 static void print_verdict(const verdict *v)
@@ -289,7 +276,7 @@ static void print_verdict(const verdict *v)
     for (int i = 0; i < v->n; i++) {
         const judged_plan *j = v->plan + i;
         printf(i ? ",\n {\"planner\": " : "\n {\"planner\": ");
-        print_string(j->made->text);
+        weft__print_json(stdout, j->made->text);
         print_number("ms", j->ms);
         print_number("low_ms", j->low);
         print_number("high_ms", j->high);

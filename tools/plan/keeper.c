@@ -2,7 +2,7 @@
  *
  * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: orphaned
  * processes, daemons included, become its children, so it finds all of them. It runs until the worker ends,
- * or until the command closes the control pipe; the system closes it when the command is killed. If the
+ * or until the command ends its side of their socket; the system does so when the command is killed. If the
  * keeper is killed, the system kills the worker. */
 #include <ctype.h>
 #include <dirent.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -137,27 +138,26 @@ static bool has_ended(pid_t worker)              /* leaves it a zombie, so its n
     return !waitid(P_PID, (id_t)worker, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == worker;
 }
 
-static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
+static void be_keeper(int command, pid_t worker, const sigset_t *mask)
 {
     report result = { 0 };
     while (!(result.by_itself = has_ended(worker))) {
-        struct pollfd poll_fd = { .fd = control, .events = POLLIN };
+        struct pollfd poll_fd = { .fd = command, .events = POLLIN };
         if (ppoll(&poll_fd, 1, NULL, mask) > 0)
             break;
     }
     end_all(worker, &result.status);
-    ssize_t written = write(to, &result, sizeof result);
+    ssize_t written = write(command, &result, sizeof result);
     _exit(written == (ssize_t)sizeof result ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* control[0] and to[1] are the keeper's ends of the pipes. Returns only in the worker. */
-static void fork_worker(const int *control, const int *to, int its, int seconds)
+/* ends: of the socket, the command's and the keeper's. Returns only in the worker. */
+static void fork_worker(const int ends[2], int its, int seconds)
 {
     sigset_t mask, child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    close(control[1]);
-    close(to[0]);
+    close(ends[0]);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = ignore_signal }, NULL);
@@ -167,44 +167,34 @@ static void fork_worker(const int *control, const int *to, int its, int seconds)
         close(its);
         if (worker < 0)
             _exit(EXIT_FAILURE);                 /* without a report */
-        be_keeper(control[0], to[1], worker, &mask);
+        be_keeper(ends[1], worker, &mask);
     }
-    close(control[0]);
-    close(to[1]);
+    close(ends[1]);
     be_worker(me, &mask, seconds);
 }
 
 /* ---- the command ---- */
 bool keeper_start(keeper *k, void (*work)(void *), void *argument, int its, int seconds)
 {
-    int control[2], to[2];
-    if (pipe2(control, O_CLOEXEC))
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return false;
-    if (pipe2(to, O_CLOEXEC)) {
-        close(control[0]);
-        close(control[1]);
-        return false;
-    }
     k->pid = fork();
     if (!k->pid) {
-        fork_worker(control, to, its, seconds);
+        fork_worker(ends, its, seconds);
         work(argument);
         _exit(EXIT_SUCCESS);
     }
-    close(control[0]);
-    close(to[1]);
-    k->control = control[1];
-    k->report = to[0];
-    if (k->pid < 0) {
-        close(k->control);
-        close(k->report);
-    }
+    close(ends[1]);
+    k->socket = ends[0];
+    if (k->pid < 0)
+        close(k->socket);
     return k->pid > 0;
 }
 
 static bool reported(const keeper *k, double seconds)
 {
-    struct pollfd poll_fd = { .fd = k->report, .events = POLLIN };
+    struct pollfd poll_fd = { .fd = k->socket, .events = POLLIN };
     int ready;
     do
         ready = poll(&poll_fd, 1, (int)(seconds * 1000) + 1);
@@ -216,14 +206,14 @@ bool keeper_end(keeper *k, double grace, int *status)
 {
     report result = { 0 };
     bool ended = grace > 0 && reported(k, grace);
-    close(k->control);
+    shutdown(k->socket, SHUT_WR);
     ended = ended || reported(k, 2 * ATTEMPTS / 1000.);
-    if (!ended || read(k->report, &result, sizeof result) != (ssize_t)sizeof result)
+    if (!ended || read(k->socket, &result, sizeof result) != (ssize_t)sizeof result)
         result = (report){ 0 };
     kill(k->pid, SIGKILL);                       /* no effect if it has reported */
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    close(k->report);
+    close(k->socket);
     *status = result.status;
     return result.by_itself;
 }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-typedef struct { pid_t pid; int control, report; } keeper;
+typedef struct { pid_t pid; int socket; } keeper;
 
 /* Runs work(argument) in a process with its own session and limits and a closed stdin. Only that process
  * keeps the file descriptor `its`. seconds: limit of CPU time. Returns false and sets errno if it cannot

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "weft_op.h"
 #include "weft_plan.h"
+#include "tools/options.h"
 #include "tools/plan/cost.h"
 
 static const struct {
@@ -31,13 +32,12 @@ bool is_layer(const char *text) { return cell_of(text) != NULL; }
 bool parse_layer(const char *text, int threads, layer_asked *out)
 {
     size_t n = strcspn(text, ":");
-    char *end = NULL;
     *out = (layer_asked){ .hidden = 128, .threads = threads };
     if (!(out->cell = cell_of(text)))
         return say_failure("plan: --explain: found cell \"%.*s\"; expected lstm, gru, elman, cifg, mgu or "
                            "attention",
                            n < 40 ? (int)n : 40, text);
-    if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
+    if (text[n] && !parse_whole(text + n + 1, 1, MOST_UNITS, &out->hidden))
         return say_failure("plan: --explain: found \"%.40s\"; expected CELL:UNITS, one layer of 1 .. %d "
                            "units",
                            text, MOST_UNITS);
@@ -47,7 +47,7 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
 bool is_attention(const layer_asked *a) { return !strcmp(a->cell, "attention"); }
 
 /* Heads of attention have 64 units, if that divides the width. */
-costed_layer make_layer(const layer_asked *a, weft_module *m)
+static costed_layer make_layer(const layer_asked *a, weft_module *m)
 {
     const weft_rnn_opts o = { .input = a->hidden, .hidden = a->hidden };
     const weft_attention_layer_opts of_attention = {
@@ -110,9 +110,9 @@ bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool 
     return weft_ok(t->w);
 }
 
-double run_layer(layer_run *t, const weft_dataset *data)
+void run_layer(layer_run *t, const weft_dataset *data)
 {
-    double sum = 0;
+    t->ms = 0;
     for (int64_t b = 0; b < t->part.batches; b++) {
         double start = work_seconds(t->w);
         weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
@@ -126,9 +126,8 @@ double run_layer(layer_run *t, const weft_dataset *data)
         t->least[b] = fmin(t->least[b], 1e3 * (work_seconds(t->w) - start));
         weft_zero_grad(t->m);
         weft_clear(t->w);
-        sum += t->least[b];
+        t->ms += t->least[b];
     }
-    return sum;
 }
 
 void close_run(layer_run *t)

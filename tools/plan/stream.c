@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/weights/weights.h"
-#include "tools/corpora/lengths.h"
+#include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 #include "weft_plan.h"
 
