@@ -61,6 +61,15 @@ static inline void weft__turn(size_t each, void *numbers, size_t bytes)
         }
 }
 
+/* Returns the number that n bytes, at most 8, have in the order of files. */
+static inline uint64_t weft__little(const unsigned char *bytes, size_t n)
+{
+    uint64_t number = 0;
+    while (n--)
+        number = number << 8 | bytes[n];
+    return number;
+}
+
 /* weights/open.c: returns the format of a file of another program, such as "PyTorch", by its first n bytes;
  * NULL: another file. */
 const char *weft__weights_format(const unsigned char *bytes, size_t n);

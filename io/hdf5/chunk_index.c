@@ -133,19 +133,24 @@ static const char *fixed_array(index_of *x)
 /* ---- extensible arrays ---- */
 typedef struct { uint64_t first, blocks, each, page; size_t offset; } level;      /* of data blocks */
 
-static const char *data_block(index_of *x, const level *l, uint64_t index, uint64_t address, size_t bits)
+/* Reads the data blocks of a level, whose addresses are at `list`. bits: those of their pages; 0: none. */
+static const char *data_blocks(index_of *x, const level *l, size_t list, size_t bits)
 {
     size_t offset, head = PREFIX + l->offset;
-    uint64_t first = l->first + index * l->each;
     bool paged = l->each > l->page;
-    if (address == HADDR_UNDEF || first >= x->n)
-        return NULL;
-    if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &offset))
-        return damaged;
-    if (paged)
-        return pages(x, first, l->each, l->page, bits, index * (l->each / l->page), address + head + 4);
-    elements(x, first, l->each, offset + head);
-    return NULL;
+    const char *reason = NULL;
+    for (uint64_t i = 0, first = l->first; i < l->blocks && first < x->n && !reason; i++, first += l->each) {
+        uint64_t to = field(x->h, list + 8 * (size_t)i, 8);
+        if (to == HADDR_UNDEF)
+            continue;
+        if ((paged && !bits) || !block(x, to, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &offset))
+            return damaged;
+        if (paged)
+            reason = pages(x, first, l->each, l->page, bits, i * (l->each / l->page), to + head + 4);
+        else
+            elements(x, first, l->each, offset + head);
+    }
+    return reason;
 }
 
 /* Reads the data blocks of a level, whose addresses are in a separate block. */
@@ -158,10 +163,7 @@ static const char *super_block(index_of *x, const level *l, uint64_t address)
     if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &offset))
         return damaged;
     size_t bits = offset + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
-    const char *reason = NULL;
-    for (uint64_t i = 0; i < l->blocks && !reason; i++)
-        reason = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
-    return reason;
+    return data_blocks(x, l, list, map ? bits : 0);
 }
 
 static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
@@ -175,10 +177,7 @@ static const char *levels(index_of *x, size_t list, int in_index, int all, uint6
     for (int s = 0; s < all && !reason && l.first < x->n; s++, l.first += l.blocks * l.each) {
         l.blocks = (uint64_t)1 << s / 2;
         l.each = least << (s + 1) / 2;
-        if (s >= in_index)
-            reason = super_block(x, &l, field(x->h, list, 8));
-        for (uint64_t i = 0; s < in_index && i < l.blocks && !reason; i++)
-            reason = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
+        reason = s < in_index ? data_blocks(x, &l, list, 0) : super_block(x, &l, field(x->h, list, 8));
         list += s < in_index ? 8 * (size_t)l.blocks : 8;
     }
     return reason;

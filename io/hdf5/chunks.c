@@ -270,23 +270,6 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     return reason;
 }
 
-/* Returns false if memory is short. */
-static bool begin_reading(reading *r)
-{
-    r->z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = r };
-    r->chunk = malloc(r->c->bytes);
-    r->turned = malloc(r->c->bytes);
-    return r->chunk && r->turned && (r->c->deflate < 0 || inflateInit(&r->z) == Z_OK);
-}
-
-static void end_reading(reading *r)
-{
-    inflateEnd(&r->z);                           /* does nothing if not begun */
-    free(r->chunk);
-    free(r->turned);
-    free(r->stored);
-}
-
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *out)
 {
     const weft__h5_chunks *c = &s->chunks;
@@ -297,13 +280,17 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
         weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its chunks have another type", path);
     if (h->status || !chunks)
         return;
-    reading r = { .h = h, .path = path, .c = c, .out = out };
-    if (begin_reading(&r)) {
-        const char *reason = all_chunks(&r, chunks);
-        if (reason)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
-    } else {
+    reading r = { .h = h, .path = path, .c = c, .out = out, .chunk = malloc(c->bytes),
+                  .turned = malloc(c->bytes) };
+    r.z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = &r };
+    bool begun = r.chunk && r.turned && (c->deflate < 0 || inflateInit(&r.z) == Z_OK);
+    const char *reason = begun ? all_chunks(&r, chunks) : NULL;
+    if (!begun)
         weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
-    }
-    end_reading(&r);
+    else if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
+    inflateEnd(&r.z);                            /* does nothing if not begun */
+    free(r.chunk);
+    free(r.turned);
+    free(r.stored);
 }

@@ -45,11 +45,7 @@ bool weft__h5_bytes(const weft__h5_image *i, size_t offset, size_t n, void *to)
 uint64_t weft__h5_field(const weft__h5_image *i, size_t offset, size_t n)
 {
     unsigned char bytes[8];
-    uint64_t v = 0;
-    bool valid = weft__h5_bytes(i, offset, n, bytes);
-    while (valid && n-- > 0)
-        v = v << 8 | bytes[n];
-    return v;
+    return weft__h5_bytes(i, offset, n, bytes) ? weft__little(bytes, n) : 0;
 }
 
 bool weft__h5_has_text(const weft__h5_image *i, size_t offset, const char *text, size_t n)
