@@ -84,13 +84,16 @@ void weft__report_line(weft_load_report *r, const char *word, const char *text)
 
 void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
-    static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
+    static const char *const word[] = { "", "missing", "extra", "shape", "layer" },
+                      *const more[] = { "", " is not in the file, but the module has it",
+                                        " is in the file, but the module does not have it", "", "" };
     char text[512];
     if (weft__stage_status(s))
         return;
     WEFT__PLAIN_TEXT(text, sizeof text, format);
     if (!r && finding != WEFT__LOADED)
-        weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+        weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s%s", text,
+                         more[finding]);
     if (!r)
         return;
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
@@ -113,8 +116,7 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     weft__kind found;
     weft__sealed *f = l->stage.file;
     if (!weft__sealed_find(f, path, &found)) {
-        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s", path,
-                             l->report ? "" : " is not in the file, but the module has it");
+        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s", path);
         return false;
     }
     weft__sealed_notes(f, path, is_notes, sizeof is_notes);
@@ -139,13 +141,9 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
 static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
-    char path[WEFT__NAMED];
     const weft__parameter *p = is_group ? NULL : weft__parameter_named(l->m, name);
-    bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
-    snprintf(path, sizeof path, "%s/%s", l->group, name);
-    if (!known)
-        weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", path,
-                             l->report ? "" : " is in the file, but the module does not have it");
+    if (!p || p->buffer != (l->group[0] == 'b') || !weft__is_stored(l->m, p))
+        weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s/%s", l->group, name);
     return true;
 }
 

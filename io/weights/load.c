@@ -170,8 +170,7 @@ static void report_extra(loading *l)
 {
     for (int64_t i = 0; i < l->w->n; i++)
         if (!l->used[i])
-            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", place_of(&l->w->array[i]),
-                                 l->report ? "" : " is in the file, but the module does not have it");
+            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s", place_of(&l->w->array[i]));
 }
 
 /* Reports "NAME (from PLACE): float16, transposed, gates reordered". */
