@@ -12,6 +12,6 @@ weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *p
 weft_status weft__dataset_rows(const weft_dataset *, int64_t from, int64_t n, void *to);
 /* Copies whole sequences, end to end. Neighbouring ones are read by one call. */
 weft_status weft__gather(const weft_dataset *, const int32_t *index, int64_t n, void *to);
-/* hdf5_part.c: copies rows from a file. */
+/* hdf5.c: copies rows from a file. */
 weft_status weft__hdf5_rows(const struct weft_hdf5 *, int64_t from, int64_t n, void *to);
 #endif

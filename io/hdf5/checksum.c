@@ -35,19 +35,19 @@ static uint32_t end(uint32_t s[WORDS])
     return s[2];
 }
 
-bool weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum)
+bool weft__h5_sum(const weft__h5 *h, size_t offset, size_t n, uint32_t *sum)
 {
     uint32_t start = 0xdeadbeef + (uint32_t)n;
     uint32_t s[WORDS] = { start, start, start };
     unsigned char block[BLOCK];
     for (; n > BLOCK; offset += BLOCK, n -= BLOCK) {
-        if (!weft__h5_bytes(image, offset, BLOCK, block))
+        if (!weft__h5_bytes(&h->read, offset, BLOCK, block))
             return false;
         add(s, block);
         mix(s);
     }
     memset(block, 0, BLOCK);
-    if (!weft__h5_bytes(image, offset, n, block))
+    if (!weft__h5_bytes(&h->read, offset, n, block))
         return false;
     add(s, block);
     *sum = n ? end(s) : s[2];

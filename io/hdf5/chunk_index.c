@@ -47,11 +47,10 @@ void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t
  * the image. */
 static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *offset)
 {
-    const weft__h5_image *image = &x->h->read;
     uint32_t sum;
-    return weft__h5_inside(image, x->h->size, address, n, offset) && n >= PREFIX &&
-           (!signature || weft__h5_has_text(image, *offset, signature, 4)) &&
-           weft__h5_sum(image, *offset, (size_t)n - 4, &sum) &&
+    return weft__h5_inside(x->h, x->h->read.size, address, n, offset) && n >= PREFIX &&
+           (!signature || weft__h5_has_text(x->h, *offset, signature, 4)) &&
+           weft__h5_sum(x->h, *offset, (size_t)n - 4, &sum) &&
            field(x->h, *offset + (size_t)n - 4, 4) == sum;
 }
 
@@ -117,7 +116,7 @@ static const char *fixed_array(index_of *x)
     uint64_t bits = field(x->h, offset + 7, 1), n = field(x->h, offset + 8, 8),
              to = field(x->h, offset + 16, 8), page = (uint64_t)1 << (bits & 31),
              sheets = n / page + (n % page != 0);
-    if (bits > BITS || n > x->h->size || n < x->n)
+    if (bits > BITS || n > x->h->read.size || n < x->n)
         return damaged;
     if (to == HADDR_UNDEF)
         return NULL;
@@ -304,13 +303,13 @@ static const char *old_node(index_of *x, uint64_t address, int height)
 {
     enum { HEAD = 24, LEVELS = 16 };
     size_t offset, key = 8 + 8 * ((size_t)x->c->rank + 1);
-    if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &offset) ||
-        !weft__h5_has_text(&x->h->read, offset, "TREE\1", 5))
+    if (!weft__h5_inside(x->h, x->h->read.size, address, HEAD, &offset) ||
+        !weft__h5_has_text(x->h, offset, "TREE\1", 5))
         return damaged_tree;
     int depth = (int)field(x->h, offset + 5, 1);
     uint64_t entries = field(x->h, offset + 6, 2);
     if (depth >= LEVELS || (height >= 0 && depth != height) || !entries ||
-        !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &offset))
+        !weft__h5_inside(x->h, x->h->read.size, address, HEAD + entries * (key + 8) + key, &offset))
         return damaged_tree;
     const char *reason = NULL;
     for (uint64_t i = 0; i < entries && !reason; i++) {
@@ -346,7 +345,7 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
 {
     uint64_t place[WEFT_RANK], number;
     weft__h5_place_of_chunk(x->c, chunks - 1, place);
-    if (!number_in(x->c, place, &number) || number > x->h->size / 8)
+    if (!number_in(x->c, place, &number) || number > x->h->read.size / 8)
         return damaged;
     x->n = number + 1;                           /* the last chunk has the largest number */
     x->list = malloc((size_t)x->n * sizeof *x->list);

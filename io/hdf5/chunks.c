@@ -239,7 +239,7 @@ static void place_chunk(reading *r, const uint64_t *first)
 static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
 {
     size_t offset;
-    if (chunk->n > UINT32_MAX || !weft__h5_inside(&r->h->read, r->h->size, chunk->address, chunk->n, &offset))
+    if (chunk->n > UINT32_MAX || !weft__h5_inside(r->h, r->h->read.size, chunk->address, chunk->n, &offset))
         return "has a chunk beyond the file";
     const unsigned char *from = bytes_at(r, offset, (size_t)chunk->n);
     if (!from)
@@ -254,7 +254,7 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
 static const char *all_chunks(reading *r, uint64_t chunks)
 {
     static const char incomplete[] = "lacks some of its chunks";
-    if (chunks > r->h->size)
+    if (chunks > r->h->read.size)
         return incomplete;
     weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
     const char *reason =

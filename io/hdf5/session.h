@@ -10,11 +10,11 @@
 
 #define WEFT__CRC "crc32c"                       /* attribute with a data set's checksum */
 
-/* A file that is read, from memory or (bytes NULL) page by page, or one that is written. */
+/* A file that is read, from memory or (bytes NULL) page by page, or one that is written to memory. */
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;                            /* libhdf5's own part */
-    const unsigned char *bytes;
-    unsigned char *output;                       /* the same memory if the file is written, otherwise NULL */
+    unsigned char *bytes;
+    bool output;                                 /* the file is written */
     size_t written;                              /* bytes up to the last one written */
     weft__paged *paged;
     size_t size;
@@ -27,8 +27,6 @@ struct weft__h5 {
     hid_t file;
     const char *path;
     weft_status status;
-    unsigned char *image;
-    size_t size;
     weft__h5_image read;
     size_t used;                                 /* bytes up to the end in the superblock; 0: all */
     uint64_t root;                               /* address of the root's header */
@@ -52,13 +50,13 @@ static inline uint64_t field(const weft__h5 *h, size_t offset, size_t n)
 }
 static inline int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 /* Returns whether the n bytes, at most 8, equal the text. */
-bool  weft__h5_has_text(const weft__h5_image *image, size_t offset, const char *text, size_t n);
+bool  weft__h5_has_text(const weft__h5 *h, size_t offset, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
  * image. Sets *offset, their position in the image. */
-bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *offset);
+bool  weft__h5_inside(const weft__h5 *h, size_t end, uint64_t address, uint64_t n, size_t *offset);
 /* checksum.c: computes the checksum of n bytes as libhdf5 does for metadata. Returns false if they cannot be
  * read. */
-bool  weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum);
+bool  weft__h5_sum(const weft__h5 *h, size_t offset, size_t n, uint32_t *sum);
 /* Opens the image, or creates a file in one that is written, with these properties. Returns a negative number
  * on failure. The image must stay valid while the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation);

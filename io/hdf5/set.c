@@ -96,9 +96,9 @@ static const char not_plain[] = "is stored in chunks; expected a plain array",
 static const char *unfit_reason(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
 {
     uint64_t bytes = weft__kind_bytes(&s->kind);
-    if (bytes > h->size || stored != bytes || (bytes && address == HADDR_UNDEF))
+    if (bytes > h->read.size || stored != bytes || (bytes && address == HADDR_UNDEF))
         return few_bytes;
-    if (bytes && !weft__h5_inside(&h->read, (size_t)h->read.end, address, bytes, &s->offset))
+    if (bytes && !weft__h5_inside(h, (size_t)h->read.end, address, bytes, &s->offset))
         return "is damaged: it is stored beyond the end of the file";
     return NULL;
 }
