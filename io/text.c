@@ -15,6 +15,14 @@ int weft__utf8_character(const char *s)
     return overlong || surrogate || too_large ? 0 : n;
 }
 
+size_t weft__utf8_valid(const char *s)
+{
+    const char *end = s;
+    for (int n; (n = weft__utf8_character(end));)
+        end += n;
+    return (size_t)(end - s);
+}
+
 int weft__utf8_length(const char *s)
 {
     int n = 0;

@@ -7,6 +7,8 @@
 /* Returns the number of bytes of the UTF-8 character at s; 0 at the final 0, or if it is malformed (overlong,
  * surrogate, cut short). */
 int      weft__utf8_character(const char *s);
+/* Returns the number of bytes of s before its final 0, or before the first malformed character. */
+size_t   weft__utf8_valid(const char *s);
 /* Counts the characters of s as a reader would; a malformed byte counts as one. */
 int      weft__utf8_length(const char *s);
 /* Writes the fewest digits, 15 to 17, that read back as the same number, which must not be NaN. Returns the

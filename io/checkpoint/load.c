@@ -39,19 +39,13 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
     return k->values;
 }
 
-static void hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
+/* Returns the values, which wait for `to`; NULL after a failure. */
+static const void *hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
 {
     void *values = weft__hold(s, to, weft__kind_bytes(kind), device);
     if (values)
         weft__sealed_read(s->file, path, kind, values);
-}
-
-static void copy_to_target(weft *w, const weft__held *k)
-{
-    if (k->device && k->bytes)
-        w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
-    else if (k->bytes)
-        memcpy(k->target, k->values, k->bytes);
+    return s->file->status ? NULL : values;
 }
 
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
@@ -60,8 +54,10 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     weft_status status = s->file ? weft__sealed_end(s->file) : s->status;
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
-        if (!status)
-            copy_to_target(w, k);
+        if (!status && k->device && k->bytes)
+            w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
+        else if (!status && k->bytes)
+            memcpy(k->target, k->values, k->bytes);
         free(k);
     }
     if (!status && m)
@@ -224,10 +220,8 @@ static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__sav
                                       const weft__kind *k)
 {
     char reason[160];
-    const weft__held *before = l->stage.last;
-    hold_array(&l->stage, path, k, entry->data, entry->device);
-    if (l->stage.last != before && !l->stage.file->status &&
-        !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
+    const void *values = hold_array(&l->stage, path, k, entry->data, entry->device);
+    if (values && !weft__optim_accepts(o, entry, values, reason, sizeof reason))
         weft__sealed_fail(l->stage.file, WEFT_EFORMAT,
                       "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
                       "checkpoint", path, reason);

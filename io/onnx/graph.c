@@ -295,10 +295,16 @@ static bool read_version(builder *b, weft__pb model, scope *s)
     return !b->w->status;
 }
 
-static bool build(builder *b)
+bool weft__onnx_graph(run *r)
 {
+    builder *b = weft__onnx_take(r, 1, sizeof *b);
     scope s = { .guard = -1 };
     record f, graph;
+    if (!b)
+        return false;
+    b->r = r;
+    b->m = r->model;
+    b->w = r->model->weights;
     if (!weft__onnx_fields(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
         !read_functions(b, f.message) || !read_version(b, f.message, &s) ||
         !weft__onnx_fields(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
@@ -311,15 +317,4 @@ static bool build(builder *b)
     if (*b->unknown)
         weft__weights_fail(b->w, WEFT_EFORMAT, "unknown operators: %s", b->unknown);
     return !b->w->status && add_ends(b, &s, &graph, GRAPH_OUTPUT, &b->m->out);
-}
-
-bool weft__onnx_graph(run *r)
-{
-    builder *b = weft__onnx_take(r, 1, sizeof *b);
-    if (!b)
-        return false;
-    b->r = r;
-    b->m = r->model;
-    b->w = r->model->weights;
-    return build(b);
 }

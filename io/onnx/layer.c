@@ -280,3 +280,9 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
     if (y.last.c)
         out[2] = weft__onnx_reals(r, exchanged(y.last.c, batch_first));
 }
+
+const operation weft__onnx_layers[] = {
+    { "LSTM", weft__onnx_recurrent, .inputs = -1 }, { "GRU", weft__onnx_recurrent, .inputs = -1 },
+    { "RNN", weft__onnx_recurrent, .inputs = -1 },
+    { .name = NULL },
+};

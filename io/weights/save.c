@@ -3,17 +3,10 @@
 #include "io/text.h"
 #include "io/weights/weights.h"
 
-static bool is_utf8(const char *text)
-{
-    for (int n; (n = weft__utf8_character(text)); text += n)
-        ;
-    return !*text;
-}
-
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 {
     for (int64_t i = 0; weft__ends_in(path, ".safetensors") && i < n; i++)
-        if (!is_utf8(list[i].name))
+        if (list[i].name[weft__utf8_valid(list[i].name)])
             return weft__file_fail(WEFT_EARG, "%s: the name \"%.200s\" is not UTF-8, as safetensors "
                                    "needs; HDF5 (a path that ends in .h5) takes other bytes", path,
                                    list[i].name);
