@@ -71,15 +71,14 @@ enum { NAME = 256 };
 /* Writes the position of number `index` of a set: "weight[2, 1]". */
 static void name_element(const char *path, const weft__kind *k, int64_t index, char text[2 * NAME])
 {
-    char places[160] = "";
-    for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
-        char behind[sizeof places];
-        memcpy(behind, places, sizeof behind);
-        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(index % k->size[i]), *behind ? ", " : "",
-                 behind);
-        index /= k->size[i];
+    int64_t block = (int64_t)(weft__kind_bytes(k) / weft__number_bytes(k->type));
+    int n = snprintf(text, 2 * NAME, "%.320s[", path);
+    for (int i = 0; i < k->rank; i++) {          /* the last axis runs fastest */
+        block /= k->size[i];
+        n += snprintf(text + n, 2 * NAME - (size_t)n, i ? ", %lld" : "%lld",
+                      (long long)(index / block % k->size[i]));
     }
-    snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
+    snprintf(text + n, 2 * NAME - (size_t)n, "]");
 }
 
 /* IEEE 754's binary16 */

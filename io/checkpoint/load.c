@@ -285,12 +285,11 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     uint64_t counter[2] = { 0, 0 };
     weft__sealed_read(s->file, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, counter);
     check_counter(s->file, path, counter[1]);
-    if (!weft__sealed_text(s->file, path, "name", name, sizeof name)) {
+    bool named = weft__sealed_text(s->file, path, "name", name, sizeof name);
+    weft_stream *to = named ? stream_of(w, name) : NULL;
+    if (!named)
         weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
-        return;
-    }
-    weft_stream *to = stream_of(w, name);
-    if (!to && *name)
+    else if (!to && *name)
         weft__sealed_fail(s->file, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
     else if (!to)
         weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream",

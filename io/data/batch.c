@@ -98,10 +98,8 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
     if (!rows)
         return &w->nil;
     weft_status read = weft__gather(data, index, n, rows);
-    if (read) {
+    if (read)
         weft__fail(w, read, "dataset_batch: %s", weft_file_message());
-        return &w->nil;
-    }
     const weft_lengths lengths = { .n = n, .len = len, .id = id };
     return data->columns ? weft_ragged(w, rows, data->columns, &lengths) :
                            weft_ragged_ints(w, rows, &lengths);

@@ -21,10 +21,15 @@ typedef struct {
     size_t width;                                /* bytes of an element in the file */
 } index_of;
 
-const char *weft__h5_no_index_memory(weft__h5 *h)
+/* Returns a list of chunks that are not stored. NULL: memory is short, and the session fails. */
+static weft__h5_chunk *new_list(weft__h5 *h, uint64_t n)
 {
-    weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");
-    return damaged;                              /* the first failure counts */
+    weft__h5_chunk *list = malloc((size_t)n * sizeof *list);
+    if (!list)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");
+    for (uint64_t i = 0; list && i < n; i++)
+        list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    return list;
 }
 
 static uint64_t parts(uint64_t n, uint64_t extent) { return n / extent + (n % extent != 0); }
@@ -348,12 +353,8 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
     if (!number_in(x->c, place, &number) || number > x->h->read.size / 8)
         return damaged;
     x->n = number + 1;                           /* the last chunk has the largest number */
-    x->list = malloc((size_t)x->n * sizeof *x->list);
-    if (!x->list)
-        return weft__h5_no_index_memory(x->h);
-    for (uint64_t i = 0; i < x->n; i++)
-        x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
-    const char *reason = read(x);
+    x->list = new_list(x->h, x->n);
+    const char *reason = x->list ? read(x) : damaged;    /* the first failure counts */
     for (uint64_t i = 0; i < chunks && !reason; i++) {
         weft__h5_place_of_chunk(x->c, i, place);
         if (number_in(x->c, place, &number) && number < x->n)
@@ -371,11 +372,12 @@ static const char *implicit(index_of *x)
     return NULL;
 }
 
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out, uint64_t chunks)
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks, weft__h5_chunk **list)
 {
+    weft__h5_chunk *out = *list = new_list(h, chunks);
     index_of x = { .h = h, .c = c, .list = out, .n = chunks };
-    for (uint64_t i = 0; i < chunks; i++)
-        out[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    if (!out)
+        return damaged;
     if (c->kind == WEFT__OLD_TREE)
         return old_node(&x, c->index, -1);
     if (c->index == HADDR_UNDEF)

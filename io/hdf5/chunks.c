@@ -256,9 +256,8 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     static const char incomplete[] = "lacks some of its chunks";
     if (chunks > r->h->read.size)
         return incomplete;
-    weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
-    const char *reason =
-        list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
+    weft__h5_chunk *list;
+    const char *reason = weft__h5_find_chunks(r->h, r->c, chunks, &list);
     for (uint64_t i = 0; i < chunks && !reason; i++) {
         uint64_t first[WEFT_RANK];
         weft__h5_place_of_chunk(r->c, i, first);

@@ -101,7 +101,8 @@ static weft_status end_file(weft__h5 *h)
 {
     if (h->file >= 0 && H5Fclose(h->file) < 0)
         weft__h5_broken(h, "the file", "cannot be closed");
-    weft__h5_end_image(&h->read);
+    if (h->read.driver > 0)                      /* H5Fclose still calls it */
+        H5FDunregister(h->read.driver);
     H5PLset_loading_state(h->plugins);
     H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
     weft__unlock(WEFT__FILES);

@@ -203,9 +203,3 @@ hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
     weft__h5_close(list);
     return file;
 }
-
-void weft__h5_end_image(weft__h5_image *image)
-{
-    if (image->driver > 0)
-        H5FDunregister(image->driver);
-}

@@ -60,8 +60,6 @@ bool  weft__h5_sum(const weft__h5 *h, size_t offset, size_t n, uint32_t *sum);
 /* Opens the image, or creates a file in one that is written, with these properties. Returns a negative number
  * on failure. The image must stay valid while the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation);
-/* Ends the driver. Call it after H5Fclose, which still calls the driver. */
-void  weft__h5_end_image(weft__h5_image *image);
 /* header.c */
 typedef struct weft__h5_message { size_t offset, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
@@ -103,11 +101,9 @@ typedef struct weft__h5_chunk { uint64_t address, n, skipped; } weft__h5_chunk;
 uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis);
 /* Computes the position of a chunk, in chunks along each axis, from its number, row by row. */
 void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t place[WEFT_RANK]);
-/* Fails the session for lack of memory, and returns the reason. */
-const char *weft__h5_no_index_memory(weft__h5 *h);
-/* Finds the chunks of the set, row by row. Returns NULL, or the reason of a failure. */
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
-                                 uint64_t chunks);
+/* Lists the chunks of the set, row by row, to be freed. Returns NULL, or the reason of a failure. */
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks,
+                                 weft__h5_chunk **list);
 /* set.c */
 typedef struct weft__h5_set {
     weft__kind kind;

@@ -72,11 +72,7 @@ static const weft_cell_parameter peepholes = { "weight_peephole", WEFT_CELL_VECT
 static const weft_cell own_cells[] = {
     { .name = "onnx_rnn", .gates = 1, .step = rnn_step },
     { .name = "onnx_gru", .gate_names = "r z n", .gates = 3, .step = gru_step },
-    { .name = "onnx_lstm",
-      .gate_names = "i f g o",
-      .gates = 4,
-      .states = 2,
-      .own = &peepholes,
+    { .name = "onnx_lstm", .gate_names = "i f g o", .gates = 4, .states = 2, .own = &peepholes,
       .step = lstm_step },
 };
 

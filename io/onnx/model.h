@@ -150,13 +150,11 @@ value weft__onnx_matrix(run *, const value *, int axis); /* columns: the axes fr
 value weft__onnx_select(run *, const value *x, const int64_t *from, int64_t block, int rank,
                         const int64_t *size);
 value weft__onnx_permute(run *, const value *x, const int64_t *axes); /* NULL: reversed */
-/* Returns elements first, first + step, .. along an axis. */
-value weft__onnx_slice(run *, const value *x, int axis, int64_t first, int64_t step, int64_t n);
 value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
+value weft__onnx_concat(run *, const value *x, int n, int axis);
 int64_t weft__onnx_stride(const value *x, int64_t axis); /* elements between neighbours along the axis */
 
 operate weft__onnx_identity; /* pointwise.c; also for ZipMap, whose map is the tensor of probabilities */
-value weft__onnx_concat(run *, const value *x, int n, int axis);                     /* cut.c */
 value weft__onnx_gather(run *, const value *x, int axis, const value *index);        /* indexed.c */
 value weft__onnx_truths(run *, const value *x); /* pointwise.c: whether elements are not 0 */
 /* pointwise.c: fails if a result of this shape is too large for the import. */
@@ -166,7 +164,7 @@ value weft__onnx_ints(run *, weft_tensor *x); /* made.c: copies ints to the host
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
 extern const operation weft__onnx_learning[], weft__onnx_layers[], weft__onnx_pointwise[], weft__onnx_shapes[],
-    weft__onnx_parts[], weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[];
+    weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

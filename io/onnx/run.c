@@ -144,8 +144,8 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
 {
     static const operation *const tables[] = {
-        weft__onnx_learning, weft__onnx_layers, weft__onnx_pointwise, weft__onnx_shapes, weft__onnx_parts,
-        weft__onnx_indexed, weft__onnx_made, weft__onnx_reductions, weft__onnx_products
+        weft__onnx_learning, weft__onnx_layers, weft__onnx_pointwise, weft__onnx_shapes, weft__onnx_indexed,
+        weft__onnx_made, weft__onnx_reductions, weft__onnx_products
     };
     const bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
     size_t first = is_main ? 1 : 0, end = is_main ? sizeof tables / sizeof *tables : 1;

@@ -251,13 +251,11 @@ void weft__read_keras_zip(weft__weights *w)
         return;
     const weft__member *file = weft__zip_find(&zip, "model.weights.h5"),
                        *config = weft__zip_find(&zip, "config.json");
-    if (!file) {
+    if (!file)
         weft__weights_fail(w, WEFT_EFORMAT,
                            "it has no model.weights.h5; expected a file that model.save wrote");
-        return;
-    }
-    const char *text = config ? weft__weights_text(w, config->bytes, config->size) : NULL;
-    if (weft__hdf5_begin(w, (unsigned char *)(uintptr_t)file->bytes, file->size))
+    const char *text = file && config ? weft__weights_text(w, config->bytes, config->size) : NULL;
+    if (file && weft__hdf5_begin(w, (unsigned char *)(uintptr_t)file->bytes, file->size))
         read_file(w, text);
     weft__hdf5_end(w, true);
 }

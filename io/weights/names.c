@@ -39,11 +39,9 @@ static void apply_line(weft__weights *w, bool *named, const char *file, int line
 {
     size_t n = strlen(from) - 1, k = strlen(to) - 1;
     bool star = from[n] == '*', used = false;
-    if (star != (to[k] == '*')) {
+    if (star != (to[k] == '*'))
         weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: a star ends one name; expected both names or none",
                            file, line);
-        return;
-    }
     for (int64_t i = 0; i < w->n && !w->status; i++) {
         const char *name = w->array[i].name;
         if (named[i] || (star ? strncmp(name, from, n) : strcmp(name, from)))
