@@ -241,7 +241,8 @@ static void add_bias(const adding *to, const char *role, const variable *v, int6
     if (a && first >= 0) {
         a->first = first;
     } else if (a) {
-        a->set = a->place = NULL;
+        a->set = NULL;
+        a->place = a->name;
         a->gates = 0;
     }
 }

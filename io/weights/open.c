@@ -99,6 +99,7 @@ weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
         return NULL;
     w->array = all;
     all[w->n] = *a;
+    all[w->n].place = a->place ? a->place : a->name;
     return &all[w->n++];
 }
 
