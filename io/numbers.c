@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "io/numbers.h"
-#include "io/text.h"
 
 enum { TYPE = WEFT__BIG - 1 };                   /* a type without its byte order */
 /* class: f floats, i integers, u unsigned ones, t texts */

@@ -1,7 +1,7 @@
-/* text.c - UTF-8, and numbers as texts; see text.h. */
+/* text.c - UTF-8, and numbers as texts; see io.h. */
 #include <math.h>
 #include <stdlib.h>
-#include "io/text.h"
+#include "io/io.h"
 
 int weft__utf8_character(const char *s)
 {

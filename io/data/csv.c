@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/csv.h"
-#include "io/text.h"
 
 typedef struct { char *text; int64_t size; } field;
 typedef struct {

@@ -30,7 +30,6 @@ static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
         return "has chunks and rank 0; expected rank 1 or more";
     for (int i = 0; i < c->rank; i++) {
         c->size[i] = (uint64_t)s->kind.size[i];
-        c->most[i] = s->most[i];
         if (c->most[i] < c->size[i])
             return "is damaged: its shape exceeds its largest shape";
     }

@@ -74,8 +74,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
 /* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL if memory is short.
- * origin, if not NULL, points to 0, and `as` is F64: the first integer that a double does not hold becomes
- * *origin, which is subtracted from all numbers. A difference that a double does not hold is an error. */
+ * origin: see weft__convert. */
 void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
                         int64_t *origin);
 /* Finds the data set "group/name" with one axis, of integers or of any numbers. If it does not exist, returns

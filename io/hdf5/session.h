@@ -107,10 +107,9 @@ const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t
 /* set.c */
 typedef struct weft__h5_set {
     weft__kind kind;
-    uint64_t most[WEFT_RANK];                    /* largest extents */
     bool chunked;
     weft__h5_chunks chunks;
-    size_t offset;                                   /* if not chunked: its first byte in the image */
+    size_t offset;                               /* if not chunked: its first byte in the image */
     const char *unfit;                           /* NULL, or the reason why the set cannot be read */
 } weft__h5_set;
 /* Describes the data set of a header. Returns NULL, or the reason why it cannot be read. */

@@ -16,7 +16,7 @@ static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_
     for (int i = 0; i < rank; i++) {
         uint64_t size = field(h, m->offset + list + 8 * (size_t)i, 8);
         s->kind.size[i] = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-        s->most[i] = field(h, m->offset + list + most + 8 * (size_t)i, 8);
+        s->chunks.most[i] = field(h, m->offset + list + most + 8 * (size_t)i, 8);
     }
     return NULL;
 }

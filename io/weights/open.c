@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 /* ---- for readers ---- */

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 enum { HEADER_LIMIT = 100000000, SHORTEST = 32 }; /* bytes: of a header, of an entry */

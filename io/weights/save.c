@@ -1,6 +1,5 @@
 /* save.c - weft_save_weights: writes weights as safetensors or HDF5, the same bytes for the same weights. */
 #include <stdlib.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/csv.h"
-#include "io/text.h"
 #include "io/weights/weights.h"
 #include "tools/corpora/lengths.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
+#include "io/io.h"
 #include "rnn/forecast/series/frame.h"
 
 /* ---- names ---- */
