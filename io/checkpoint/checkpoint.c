@@ -36,16 +36,6 @@ weft__kind weft__kind_of(const weft_tensor *x)
     return k;
 }
 
-const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES])
-{
-    size_t length = 0;
-    *text = 0;
-    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && length < WEFT__NOTES; n = n->next)
-        length += (size_t)snprintf(text + length, WEFT__NOTES - length, "%s%s %s", length ? ", " : "", n->key,
-                                   n->value);
-    return text;
-}
-
 static int by_place(const void *a, const void *b)
 {
     int64_t x = (*(const weft__parameter *const *)a)->offset,

@@ -114,14 +114,12 @@ const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
 /* Writes the path "parameters/encoder.weight", or one below buffers/, and returns it. */
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
-/* Writes the notes of the module, "cell lstm, gates i f g o", and returns them; "" without notes. */
-const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES]);
 /* Returns the names of the parameters, one a line, in the order of the optimiser's vectors. To be freed;
  * NULL: memory is short. */
 char       *weft__order_of(const weft_module *m);
 /* Copies values of the device to *host, to be freed in any case. Messages begin with file and name. */
-weft_status weft__download(const char *file, const char *name, weft *w, const weft__kind *, const void *device,
-                           void **host);
+weft_status weft__download(const char *file, const char *name, weft *w, const weft__kind *,
+                           const void *device, void **host);
 /* Checks that m can be saved and loaded; otherwise the message gives the reason. */
 weft_status weft__check_storable(const weft_module *m, const char *function, const char *path);
 /* Also checks that o, if not NULL, is an optimiser of m or a part of m. Equal names and sizes are not

@@ -106,6 +106,16 @@ typedef struct {
 } loading;
 
 /* ---- parameters and buffers ---- */
+/* Writes the notes of the module, "cell lstm, gates i f g o"; "" without notes. */
+static void list_notes(const weft__parameter *p, char text[WEFT__NOTES])
+{
+    size_t length = 0;
+    *text = 0;
+    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && length < WEFT__NOTES; n = n->next)
+        length += (size_t)snprintf(text + length, WEFT__NOTES - length, "%s%s %s", length ? ", " : "", n->key,
+                                   n->value);
+}
+
 static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *expected)
 {
     char is_text[128], want_text[128], is_notes[WEFT__NOTES], want_notes[WEFT__NOTES];
@@ -116,7 +126,7 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
         return false;
     }
     weft__sealed_notes(f, path, is_notes, sizeof is_notes);
-    weft__notes_of(p, want_notes);
+    list_notes(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
         weft__report_finding(&l->stage, l->report, WEFT__OTHER_LAYER,
                              "%s is of a layer with \"%s\"; expected \"%s\", as in "

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/csv.h"
+#include "io/data/data.h"
 
 typedef struct { char *text; int64_t size; } field;
 typedef struct {

@@ -2,7 +2,7 @@
  * sequence, wherever they are in the file. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/csv.h"
+#include "io/data/data.h"
 
 bool weft__table_reserve(weft__table *t)
 {

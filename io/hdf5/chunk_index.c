@@ -372,7 +372,8 @@ static const char *implicit(index_of *x)
     return NULL;
 }
 
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks, weft__h5_chunk **list)
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks,
+                                 weft__h5_chunk **list)
 {
     weft__h5_chunk *out = *list = new_list(h, chunks);
     index_of x = { .h = h, .c = c, .list = out, .n = chunks };

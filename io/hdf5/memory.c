@@ -90,12 +90,6 @@ bool weft__h5_bytes(const weft__h5_image *i, size_t offset, size_t n, void *to)
     return i->bytes || weft__paged_read(i->paged, offset, n, to);
 }
 
-uint64_t weft__h5_field(const weft__h5_image *i, size_t offset, size_t n)
-{
-    unsigned char bytes[8];
-    return weft__h5_bytes(i, offset, n, bytes) ? weft__little(bytes, n) : 0;
-}
-
 bool weft__h5_has_text(const weft__h5 *h, size_t offset, const char *text, size_t n)
 {
     char bytes[8];

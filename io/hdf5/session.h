@@ -43,10 +43,10 @@ struct weft__h5 {
 /* Copies n bytes of the image. Returns false if they are outside, or cannot be read. */
 bool  weft__h5_bytes(const weft__h5_image *image, size_t offset, size_t n, void *to);
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
-uint64_t weft__h5_field(const weft__h5_image *image, size_t offset, size_t n);
 static inline uint64_t field(const weft__h5 *h, size_t offset, size_t n)
 {
-    return weft__h5_field(&h->read, offset, n);
+    unsigned char bytes[8];
+    return weft__h5_bytes(&h->read, offset, n, bytes) ? weft__little(bytes, n) : 0;
 }
 static inline int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 /* Returns whether the n bytes, at most 8, equal the text. */

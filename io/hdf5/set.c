@@ -82,9 +82,8 @@ static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
     k->type = m->shared     ? WEFT__ODD :
               class == ENUM ? of_enum(h, m->offset, m->n) :
                               number(h, m->offset, m->n);
-    if (class != TEXT || m->shared || k->rank || !size)
-        return;
-    *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };       /* of fixed length */
+    if (class == TEXT && !m->shared && !k->rank && size)         /* of fixed length */
+        *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };
 }
 
 /* ---- the position of the numbers ---- */

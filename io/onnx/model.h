@@ -163,8 +163,8 @@ value weft__onnx_ints(run *, weft_tensor *x); /* made.c: copies ints to the host
 
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
-extern const operation weft__onnx_learning[], weft__onnx_layers[], weft__onnx_pointwise[], weft__onnx_shapes[],
-    weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[];
+extern const operation weft__onnx_learning[], weft__onnx_layers[], weft__onnx_pointwise[],
+    weft__onnx_shapes[], weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

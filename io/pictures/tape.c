@@ -119,12 +119,12 @@ void weft__lines_of(const weft__graph *g, int64_t i, char line[WEFT__LINES][WEFT
 {
     const weft__drawn *n = &g->node[i];
     const weft_call *c = call_of(g, i);
-    char shape[128], attributes[WEFT__ATTRIBUTES], number[24], gradient[32] = "";
+    char form[128], attributes[WEFT__ATTRIBUTES], number[24], gradient[32] = "";
     snprintf(number, sizeof number, "%.4g", n->number + 0.0);
     if (n->has_gradient)
         snprintf(gradient, sizeof gradient, " | %.4g", n->gradient + 0.0);
     snprintf(line[1], WEFT__LINE_ROOM, "%s", c ? weft__attributes(c, attributes) : "");
-    snprintf(line[2], WEFT__LINE_ROOM, "%s%s", n->has_number ? number : weft__text(&n->x->f, shape), gradient);
+    snprintf(line[2], WEFT__LINE_ROOM, "%s%s", n->has_number ? number : weft__text(&n->x->f, form), gradient);
     *line[0] = 0;
     FILE *to = fmemopen(line[0], WEFT__LINE_ROOM, "w");
     if (to && c)

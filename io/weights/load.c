@@ -179,7 +179,8 @@ static void report_array(loading *l, const weft__array *a, weft__number as)
     kind[strcspn(kind, "[") - 1] = 0;
     const char *const changes[] = { a->kind.type != as ? kind : NULL, a->transposed ? "transposed" : NULL,
                                     a->gates ? "gates reordered" : NULL };
-    const char *text = weft__weights_print(l->w, a->place == a->name ? "%s" : "%s (from %s)", a->name, a->place);
+    const char *text = weft__weights_print(l->w, a->place == a->name ? "%s" : "%s (from %s)", a->name,
+                                           a->place);
     bool changed = false;
     for (int i = 0; i < 3; i++)
         if (changes[i]) {

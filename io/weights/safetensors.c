@@ -249,7 +249,8 @@ static void check_cover(parser *p)
 
 void weft__read_safetensors(weft__weights *w)
 {
-    uint64_t bytes = weft__little(w->image, 8), most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
+    uint64_t bytes = weft__little(w->image, 8),
+             most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
     if (bytes > most) {
         weft__weights_fail(w, WEFT_EFORMAT, "the header has %llu bytes; expected at most %llu",
                            (unsigned long long)bytes, (unsigned long long)most);
