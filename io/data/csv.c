@@ -246,11 +246,14 @@ static bool read_record(csv *c, int width)
     weft__table *t = c->t;
     if (c->n != width)
         return fail(c, "%d fields; expected %d, as in the header", c->n, width);
-    if (!weft__table_reserve(t))
-        return no_memory(c);
-    for (int64_t i = 0; i < t->columns; i++)
-        if (!read_number(c, i, &t->column[i][t->rows]))
+    for (int64_t i = 0; i < t->columns; i++) {
+        double *all = weft__grown(t->column[i], t->rows, sizeof *all);
+        if (!all)
+            return no_memory(c);
+        t->column[i] = all;
+        if (!read_number(c, i, &all[t->rows]))
             return false;
+    }
     if (c->id && !weft__table_add_id(t, c->fields[c->where[0]].text))
         return no_memory(c);
     t->rows++;

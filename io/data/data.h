@@ -43,8 +43,6 @@ weft_status weft__read_table(weft__table *t, const char *path, const char *id, c
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
 
 /* table.c */
-/* Makes room for one more row. Returns false if memory is short. */
-bool weft__table_reserve(weft__table *t);
 /* Adds a row to the stretches. Returns false if memory is short. */
 bool weft__table_add_id(weft__table *t, const char *id);
 /* Moves stretches of one id together, to the position of the first. */

@@ -203,9 +203,7 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
     bool inflates = c->deflate >= 0 && !(skipped >> c->deflate & 1),
          turns = c->shuffle >= 0 && !(skipped >> c->shuffle & 1);
     unsigned char *to = turns ? r->turned : r->chunk;
-    if (skipped >> c->filters || (!inflates && n != c->bytes))
-        return false;
-    if (inflates && !inflate_chunk(r, from, n, to))
+    if (skipped >> c->filters || (inflates ? !inflate_chunk(r, from, n, to) : n != c->bytes))
         return false;
     if (!inflates)
         memcpy(to, from, n);

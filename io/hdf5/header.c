@@ -217,9 +217,7 @@ static bool messages(walk *w, size_t offset, size_t end)
         size_t n = (size_t)field(w->h, offset + (w->old ? 2 : 1), 2);
         bool shared = field(w->h, offset + (w->old ? 4 : 3), 1) & 2;
         offset += head;
-        if (n > end - offset)
-            return false;
-        if (!message(w, type, shared, offset, n))
+        if (n > end - offset || !message(w, type, shared, offset, n))
             return false;
         offset += n;
     }

@@ -13,7 +13,7 @@ static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
     in->x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
     *in = weft__onnx_reals(&r, in->x);
     r.node->operation->operate(&r, in, out);
-    weft__onnx_end(&r);
+    weft__pieces_end(&r.memory);
     return out->x;
 }
 

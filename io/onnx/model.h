@@ -100,7 +100,7 @@ struct run {
     weft *w;
     weft_onnx *model;
     const node *node;
-    weft__piece *memory; /* ends with the run */
+    weft__piece *memory; /* ends with the run, by weft__pieces_end */
     size_t left; /* bytes that it may still take */
     bool importing;
 };
@@ -108,7 +108,6 @@ struct run {
 /* ---- run.c ---- */
 /* Runs one node: reads and sets the values of its slots. Returns whether it succeeded. */
 bool weft__onnx_step(run *, const node *, value *values);
-void weft__onnx_end(run *); /* frees the memory of a run */
 /* Returns zeroed memory of the run; NULL, and the context fails, if there is too little. */
 void *weft__onnx_take(run *, int64_t n, size_t each);
 /* Fails the context. Returns false. */
@@ -164,7 +163,8 @@ value weft__onnx_ints(run *, weft_tensor *x); /* made.c: copies ints to the host
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
 extern const operation weft__onnx_learning[], weft__onnx_layers[], weft__onnx_pointwise[],
-    weft__onnx_shapes[], weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[];
+    weft__onnx_shapes[], weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[],
+    weft__onnx_products[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

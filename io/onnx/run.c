@@ -18,8 +18,6 @@ void *weft__onnx_take(run *r, int64_t n, size_t each)
     return p;
 }
 
-void weft__onnx_end(run *r) { weft__pieces_end(&r->memory); }
-
 bool weft__onnx_fail(run *r, const char *format, ...)
 {
     char text[400];
@@ -274,6 +272,6 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
         outputs[i] = output_of(&r, &values[m->out.slot[i]], m->out.value[i].name);
     for (int64_t i = 0; !weft_ok(w) && i < outs; i++)
         outputs[i] = &w->nil;
-    weft__onnx_end(&r);
+    weft__pieces_end(&r.memory);
     return weft_ok(w);
 }

@@ -77,14 +77,6 @@ static bool collect(weft__graph *g)              /* false: memory is short */
     return ok;
 }
 
-static void end_graph(weft__graph *g)
-{
-    weft__listing_end(&g->list);
-    free(g->node);
-    free(g->of_entry);
-    free(g->of_leaf);
-}
-
 /* ---- numbers ---- */
 static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
 {
@@ -251,7 +243,10 @@ weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_te
     void *before = weft__plain_locale();
     status = collect(&g) ? draw_graph(&g, path, title) :
                            weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
-    end_graph(&g);
+    weft__listing_end(&g.list);
+    free(g.node);
+    free(g.of_entry);
+    free(g.of_leaf);
     weft__plain_locale_end(before);
     return status;
 }

@@ -164,13 +164,6 @@ static void hold_parameter(loading *l, const weft__parameter *p)
 }
 
 /* ---- the report ---- */
-static void report_extra(loading *l)
-{
-    for (int64_t i = 0; i < l->w->n; i++)
-        if (!l->used[i])
-            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s", l->w->array[i].place);
-}
-
 /* Reports "NAME (from PLACE): float16, transposed, gates reordered". */
 static void report_array(loading *l, const weft__array *a, weft__number as)
 {
@@ -206,7 +199,9 @@ static void load_arrays(loading *l)
     find_all(l);
     for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = weft__next_name(l->m, p));)
         hold_parameter(l, p);
-    report_extra(l);
+    for (int64_t i = 0; i < l->w->n; i++)
+        if (!l->used[i])
+            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s", l->w->array[i].place);
     if (l->report && !weft__stage_status(&l->stage))
         report_loaded(l);
 }
