@@ -1,7 +1,8 @@
-/* io.h - shared by the files of io/: this thread's message, reading and writing whole files, checkpoints in
- * memory. */
+/* io.h - shared by the files of io/: this thread's message, reading and writing whole files, texts, numbers,
+ * checkpoints in memory. */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
+#include <stdio.h>
 #include <stdlib.h>
 #include "core/os.h"
 #include "nn/nn.h"
@@ -29,6 +30,25 @@ weft_status weft__read_file(const char *path, weft__head *head, unsigned char **
  * failure. */
 weft_status weft__open_file(const char *path, int *file, size_t *size);
 
+/* ---- text.c: the "C" locale, checked UTF-8, numbers that read back the same ---- */
+/* Returns the number of bytes of the UTF-8 character at s; 0 at the final 0, or if it is malformed (overlong,
+ * surrogate, cut short). */
+int weft__utf8_character(const char *s);
+/* Returns the number of bytes of s before its final 0, or before the first malformed character. */
+size_t weft__utf8_valid(const char *s);
+/* Counts the characters of s as a reader would; a malformed byte counts as one. */
+int weft__utf8_length(const char *s);
+/* Writes the fewest digits, 15 to 17, that read back as the same number, which must not be NaN. Returns the
+ * number of bytes. In the "C" locale. */
+int weft__shortest(char text[40], double value);
+/* Prints a text with its quotes, as JSON. Malformed UTF-8 becomes U+FFFD. */
+void weft__print_json(FILE *to, const char *text);
+/* Changes a number that is relative to the integer `from` into one relative to `to`. Returns false, and
+ * leaves it unchanged, if it is not an integer or a double does not hold the result. NaN and infinity
+ * stay. */
+bool weft__move_origin(double *value, int64_t from, int64_t to);
+
+/* ---- other files ---- */
 /* checkpoint/: reads the bytes of a checkpoint to memory, to be freed, and checks the seal; then weft_load
  * from memory, where path is for messages. Used if one rank reads for all. */
 typedef struct weft__image { unsigned char *bytes; size_t size; } weft__image;
@@ -59,6 +79,15 @@ static inline void weft__turn(size_t each, void *numbers, size_t bytes)
             unsigned char b = at[i + low];
             at[i + low] = at[i + high], at[i + high] = b;
         }
+}
+
+/* Returns the number that n bytes, at most 8, have in the order of files. */
+static inline uint64_t weft__little(const unsigned char *bytes, size_t n)
+{
+    uint64_t number = 0;
+    while (n--)
+        number = number << 8 | bytes[n];
+    return number;
 }
 
 /* weights/open.c: returns the format of a file of another program, such as "PyTorch", by its first n bytes;

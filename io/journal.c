@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
+#include "io/io.h"
 
 struct weft_journal {
     char *path, *line;

@@ -18,7 +18,6 @@ typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]
 weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
 bool         weft__number_is_float(weft__number type);
-bool         weft__number_is_signed(weft__number type);
 bool         weft__number_is_int(weft__number type);
 bool         weft__number_is_any(weft__number type);             /* a float or an integer */
 size_t       weft__kind_bytes(const weft__kind *kind);

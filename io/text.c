@@ -1,40 +1,41 @@
-/* text.c - UTF-8, and numbers as texts; see text.h. */
+/* text.c - UTF-8, and numbers as texts; see io.h. */
 #include <math.h>
 #include <stdlib.h>
-#include "io/text.h"
-
-static bool is_tail(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+#include "io/io.h"
 
 int weft__utf8_character(const char *s)
 {
     unsigned char a = (unsigned char)s[0], b = (unsigned char)(a ? s[1] : 0);
     int n = a < 0x80 ? a != 0 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0;
     for (int i = 1; i < n; i++)
-        if (!is_tail(s[i]))
+        if (((unsigned char)s[i] & 0xC0) != 0x80)
             return 0;
     bool overlong = (a == 0xE0 && b < 0xA0) || (a == 0xF0 && b < 0x90), surrogate = a == 0xED && b > 0x9F,
          too_large = a == 0xF4 && b > 0x8F;      /* above 10FFFF */
     return overlong || surrogate || too_large ? 0 : n;
 }
 
+size_t weft__utf8_valid(const char *s)
+{
+    const char *end = s;
+    for (int n; (n = weft__utf8_character(end));)
+        end += n;
+    return (size_t)(end - s);
+}
+
 int weft__utf8_length(const char *s)
 {
     int n = 0;
-    for (; *s; n++) {
-        int bytes = weft__utf8_character(s);
-        s += bytes ? bytes : 1;
-    }
+    for (int bytes; *s; s += bytes ? bytes : 1, n++)
+        bytes = weft__utf8_character(s);
     return n;
 }
 
 int weft__shortest(char text[40], double value)
 {
-    int n = 0;
-    for (int digits = 15; digits <= 17; digits++) {
-        n = snprintf(text, 40, "%.*g", digits, value);
-        if (digits == 17 || strtod(text, NULL) == value)
-            break;
-    }
+    int digits = 15, n = snprintf(text, 40, "%.*g", digits, value);
+    while (digits < 17 && strtod(text, NULL) != value)
+        n = snprintf(text, 40, "%.*g", ++digits, value);
     return n;
 }
 

@@ -36,16 +36,6 @@ weft__kind weft__kind_of(const weft_tensor *x)
     return k;
 }
 
-const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES])
-{
-    size_t length = 0;
-    *text = 0;
-    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && length < WEFT__NOTES; n = n->next)
-        length += (size_t)snprintf(text + length, WEFT__NOTES - length, "%s%s %s", length ? ", " : "", n->key,
-                                   n->value);
-    return text;
-}
-
 static int by_place(const void *a, const void *b)
 {
     int64_t x = (*(const weft__parameter *const *)a)->offset,
@@ -105,34 +95,35 @@ weft_status weft__check_storable_with(const weft_module *m, const weft_optim *o,
 }
 
 /* ---- storing ---- */
-static void store_from(weft__sealed *f, const char *path, weft *w, const weft__kind *k, const void *device)
+weft_status weft__download(const char *file, const char *name, weft *w, const weft__kind *k,
+                           const void *device, void **host)
 {
     size_t bytes = weft__kind_bytes(k);
-    void *host = f->status ? NULL : malloc(bytes + 1);
-    if (!host) {
-        weft__sealed_fail(f, WEFT_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
-        return;
-    }
+    *host = malloc(bytes + 1);
+    if (!*host)
+        return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", file, name, bytes);
     if (bytes)
-        w->dev.k->download(&w->dev, host, device, bytes);
-    if (w->dev.failure[0])
-        weft__sealed_fail(f, WEFT_EDEVICE, "%s: %s", path, w->dev.failure);
-    weft__sealed_write(f, path, k, host);
-    free(host);
+        w->dev.k->download(&w->dev, *host, device, bytes);
+    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "%s: %s: %s", file, name, w->dev.failure) :
+                               WEFT_OK;
 }
 
-/* Downloads the values into the file, which fails if the device fails. */
-static void store(weft__sealed *f, const char *path, const weft_tensor *x)
+static void store_from(weft__sealed *f, const char *path, weft *w, const weft__kind *k, const void *device)
 {
-    weft__kind k = weft__kind_of(x);
-    store_from(f, path, x->w, &k, x->data);
+    void *host = NULL;
+    if (!f->status)
+        f->status = weft__download(f->path, path, w, k, device, &host);
+    weft__sealed_write(f, path, k, host);
+    free(host);
 }
 
 static void store_module(weft__sealed *f, const weft_module *m)
 {
     char path[WEFT__NAMED];
     for (const weft__parameter *p = NULL; (p = weft__next_stored(m, p)); ) {
-        store(f, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
+        const weft_tensor *x = &weft__numbers_of(p)->value;
+        const weft__kind k = weft__kind_of(x);
+        store_from(f, weft__set_of(m, p, path), m->w, &k, x->data);
         for (const weft__note *n = weft__numbers_of(p)->module->notes; n; n = n->next)
             weft__sealed_describe(f, path, n->key, n->value);
     }

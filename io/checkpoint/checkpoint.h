@@ -114,11 +114,12 @@ const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
 /* Writes the path "parameters/encoder.weight", or one below buffers/, and returns it. */
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
-/* Writes the notes of the module, "cell lstm, gates i f g o", and returns them; "" without notes. */
-const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES]);
 /* Returns the names of the parameters, one a line, in the order of the optimiser's vectors. To be freed;
  * NULL: memory is short. */
 char       *weft__order_of(const weft_module *m);
+/* Copies values of the device to *host, to be freed in any case. Messages begin with file and name. */
+weft_status weft__download(const char *file, const char *name, weft *w, const weft__kind *,
+                           const void *device, void **host);
 /* Checks that m can be saved and loaded; otherwise the message gives the reason. */
 weft_status weft__check_storable(const weft_module *m, const char *function, const char *path);
 /* Also checks that o, if not NULL, is an optimiser of m or a part of m. Equal names and sizes are not
@@ -132,7 +133,8 @@ void        weft__items_store(weft__sealed *f, const weft_checkpoint_item *items
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
-/* Counts a finding and adds its line to the report. Without a report the stage fails with that text. */
+/* Counts a finding and adds its line to the report. Without a report the stage fails with that text; an array
+ * that is missing or extra needs only its name. */
 void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Adds the line "WORD text", or "..." once there is no more room. */

@@ -64,25 +64,20 @@ void weft__items_store(weft__sealed *f, const weft_checkpoint_item *items, int64
 
 void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n)
 {
-    char path[WEFT__NAMED], text[128];
+    char path[WEFT__NAMED], text[128], most[128];
     for (int64_t i = 0; i < n; i++) {
         const weft_checkpoint_item *k = &items[i];
-        weft__kind expected = { weft__number_of(k->type), 1, { 0 } }, found;
+        const weft__kind expected = { weft__number_of(k->type), 1, { k->n } };
+        weft__kind found;
+        void *values;
         snprintf(path, sizeof path, "items/%s", k->name);
-        if (!weft__sealed_find(s->file, path, &found)) {
+        if (!weft__sealed_find(s->file, path, &found))
             weft__sealed_fail(s->file, WEFT_EFORMAT, "item \"%s\" is not in the file", k->name);
-            return;
-        }
-        if (found.type != expected.type || found.rank != 1 || found.size[0] > k->n) {
-            expected.size[0] = k->n;
-            char most[128];
+        else if (found.type != expected.type || found.rank != 1 || found.size[0] > k->n)
             weft__sealed_fail(s->file, found.type == expected.type ? WEFT_ESHAPE : WEFT_EFORMAT,
                           "item \"%s\" is %s; expected %s", k->name, weft__kind_text(&found, text),
                           weft__kind_text(&expected, most));
-            return;
-        }
-        void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(expected.type), false);
-        if (values)
+        else if ((values = weft__hold(s, k->data, weft__kind_bytes(&expected), false)))
             weft__sealed_read(s->file, path, &found, values);
     }
 }

@@ -39,19 +39,13 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
     return k->values;
 }
 
-static void hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
+/* Returns the values, which wait for `to`; NULL after a failure. */
+static const void *hold_array(weft__stage *s, const char *path, const weft__kind *kind, void *to, bool device)
 {
     void *values = weft__hold(s, to, weft__kind_bytes(kind), device);
     if (values)
         weft__sealed_read(s->file, path, kind, values);
-}
-
-static void copy_to_target(weft *w, const weft__held *k)
-{
-    if (k->device && k->bytes)
-        w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
-    else if (k->bytes)
-        memcpy(k->target, k->values, k->bytes);
+    return s->file->status ? NULL : values;
 }
 
 weft_status weft__stage_end(weft__stage *s, const weft_module *m)
@@ -60,8 +54,10 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     weft_status status = s->file ? weft__sealed_end(s->file) : s->status;
     for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
-        if (!status)
-            copy_to_target(w, k);
+        if (!status && k->device && k->bytes)
+            w->dev.k->upload(&w->dev, k->target, k->values, k->bytes);
+        else if (!status && k->bytes)
+            memcpy(k->target, k->values, k->bytes);
         free(k);
     }
     if (!status && m)
@@ -84,13 +80,16 @@ void weft__report_line(weft_load_report *r, const char *word, const char *text)
 
 void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
 {
-    static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
+    static const char *const word[] = { "", "missing", "extra", "shape", "layer" },
+                      *const more[] = { "", " is not in the file, but the module has it",
+                                        " is in the file, but the module does not have it", "", "" };
     char text[512];
     if (weft__stage_status(s))
         return;
     WEFT__PLAIN_TEXT(text, sizeof text, format);
     if (!r && finding != WEFT__LOADED)
-        weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+        weft__stage_fail(s, finding == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s%s", text,
+                         more[finding]);
     if (!r)
         return;
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
@@ -107,18 +106,27 @@ typedef struct {
 } loading;
 
 /* ---- parameters and buffers ---- */
+/* Writes the notes of the module, "cell lstm, gates i f g o"; "" without notes. */
+static void list_notes(const weft__parameter *p, char text[WEFT__NOTES])
+{
+    size_t length = 0;
+    *text = 0;
+    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && length < WEFT__NOTES; n = n->next)
+        length += (size_t)snprintf(text + length, WEFT__NOTES - length, "%s%s %s", length ? ", " : "", n->key,
+                                   n->value);
+}
+
 static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *expected)
 {
     char is_text[128], want_text[128], is_notes[WEFT__NOTES], want_notes[WEFT__NOTES];
     weft__kind found;
     weft__sealed *f = l->stage.file;
     if (!weft__sealed_find(f, path, &found)) {
-        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s%s", path,
-                             l->report ? "" : " is not in the file, but the module has it");
+        weft__report_finding(&l->stage, l->report, WEFT__MISSING, "%s", path);
         return false;
     }
     weft__sealed_notes(f, path, is_notes, sizeof is_notes);
-    weft__notes_of(p, want_notes);
+    list_notes(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
         weft__report_finding(&l->stage, l->report, WEFT__OTHER_LAYER,
                              "%s is of a layer with \"%s\"; expected \"%s\", as in "
@@ -139,13 +147,9 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
 static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
-    char path[WEFT__NAMED];
     const weft__parameter *p = is_group ? NULL : weft__parameter_named(l->m, name);
-    bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
-    snprintf(path, sizeof path, "%s/%s", l->group, name);
-    if (!known)
-        weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", path,
-                             l->report ? "" : " is in the file, but the module does not have it");
+    if (!p || p->buffer != (l->group[0] == 'b') || !weft__is_stored(l->m, p))
+        weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s/%s", l->group, name);
     return true;
 }
 
@@ -226,10 +230,8 @@ static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__sav
                                       const weft__kind *k)
 {
     char reason[160];
-    const weft__held *before = l->stage.last;
-    hold_array(&l->stage, path, k, entry->data, entry->device);
-    if (l->stage.last != before && !l->stage.file->status &&
-        !weft__optim_accepts(o, entry, l->stage.last->values, reason, sizeof reason))
+    const void *values = hold_array(&l->stage, path, k, entry->data, entry->device);
+    if (values && !weft__optim_accepts(o, entry, values, reason, sizeof reason))
         weft__sealed_fail(l->stage.file, WEFT_EFORMAT,
                       "%s: %s. Its checksums are right, so a program wrote these values; load an earlier "
                       "checkpoint", path, reason);
@@ -293,12 +295,11 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     uint64_t counter[2] = { 0, 0 };
     weft__sealed_read(s->file, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, counter);
     check_counter(s->file, path, counter[1]);
-    if (!weft__sealed_text(s->file, path, "name", name, sizeof name)) {
+    bool named = weft__sealed_text(s->file, path, "name", name, sizeof name);
+    weft_stream *to = named ? stream_of(w, name) : NULL;
+    if (!named)
         weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: no name; expected the name of a random stream", path);
-        return;
-    }
-    weft_stream *to = stream_of(w, name);
-    if (!to && *name)
+    else if (!to && *name)
         weft__sealed_fail(s->file, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
     else if (!to)
         weft__sealed_fail(s->file, WEFT_EFORMAT, "%s: an empty name; expected the name of a random stream",

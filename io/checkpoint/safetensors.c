@@ -6,7 +6,6 @@
  * parsed only after the checksum was verified. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 #define HEAD "{\"__metadata__\":{\"crc32c\":\""

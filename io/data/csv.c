@@ -7,15 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/csv.h"
-#include "io/text.h"
+#include "io/data/data.h"
 
 typedef struct { char *text; int64_t size; } field;
 typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n, capacity;
+    field *fields; int n;
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -42,14 +41,11 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    if (c->n == c->capacity) {
-        field *more = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *more);
-        if (!more)
-            return no_memory(c);
-        c->fields = more;
-        c->capacity = c->n ? 2 * c->n : 32;
-    }
-    c->fields[c->n++] = (field){ text, end - text };
+    field *all = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *all);
+    if (!all)
+        return no_memory(c);
+    c->fields = all;
+    all[c->n++] = (field){ text, end - text };
     return true;
 }
 
@@ -250,11 +246,14 @@ static bool read_record(csv *c, int width)
     weft__table *t = c->t;
     if (c->n != width)
         return fail(c, "%d fields; expected %d, as in the header", c->n, width);
-    if (!weft__table_reserve(t))
-        return no_memory(c);
-    for (int64_t i = 0; i < t->columns; i++)
-        if (!read_number(c, i, &t->column[i][t->rows]))
+    for (int64_t i = 0; i < t->columns; i++) {
+        double *all = weft__grown(t->column[i], t->rows, sizeof *all);
+        if (!all)
+            return no_memory(c);
+        t->column[i] = all;
+        if (!read_number(c, i, &all[t->rows]))
             return false;
+    }
     if (c->id && !weft__table_add_id(t, c->fields[c->where[0]].text))
         return no_memory(c);
     t->rows++;
@@ -279,11 +278,8 @@ static void read_rows(csv *c)
     c->where = malloc((columns + 1) * sizeof *c->where);
     c->t->column = calloc(columns, sizeof *c->t->column);
     c->t->origin = calloc(columns, sizeof *c->t->origin);
-    if (!c->where || !c->t->column || !c->t->origin) {
-        no_memory(c);
-        return;
-    }
-    if (!read_header(c))
+    bool room = (c->where && c->t->column && c->t->origin) || no_memory(c);
+    if (!room || !read_header(c))
         return;
     int width = c->n;
     while (next_record(c) && read_record(c, width))

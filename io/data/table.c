@@ -1,19 +1,8 @@
-/* table.c - columns that grow row by row, and stretches of rows with one id. Rows of equal ids become one
+/* table.c - stretches of rows with one id, and their rows as ragged data. Rows of equal ids become one
  * sequence, wherever they are in the file. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/csv.h"
-
-bool weft__table_reserve(weft__table *t)
-{
-    for (int64_t c = 0; c < t->columns; c++) {
-        double *more = weft__grown(t->column[c], t->rows, sizeof *more);
-        if (!more)
-            return false;
-        t->column[c] = more;
-    }
-    return true;
-}
+#include "io/data/data.h"
 
 bool weft__table_add_id(weft__table *t, const char *id)
 {
@@ -114,23 +103,17 @@ static bool to_dataset(const weft__table *t, weft_dataset *d)
     return true;
 }
 
-static bool arguments_are_complete(const char *id, const char *const *columns, int64_t n,
-                                   const weft_dataset *out)
-{
-    bool ok = id && columns && n > 0 && n < 1 << 20 && out;
-    for (int64_t i = 0; ok && i < n; i++)
-        ok = columns[i] != NULL;
-    return ok;
-}
-
 weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int64_t n,
                           const weft_csv_opts *opts, weft_dataset *out)
 {
     weft__table t;
     weft_dataset d = { 0 };
+    bool complete = id && columns && n > 0 && n < 1 << 20 && out;
+    for (int64_t i = 0; complete && i < n; i++)
+        complete = columns[i] != NULL;
     if (out)
         *out = d;
-    if (!arguments_are_complete(id, columns, n, out))
+    if (!complete)
         return weft__file_fail(
             WEFT_EARG, "weft_read_csv: expected a name for the id, at least one column and a dataset");
     weft_status status = weft__csv_opts_good("weft_read_csv", opts);

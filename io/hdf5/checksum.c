@@ -3,66 +3,53 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum { BLOCK = 12 };                             /* bytes of one mixing: three words */
-typedef struct { uint32_t a, b, c; } state;
+enum { WORDS = 3, BLOCK = 4 * WORDS };           /* a state has the words a, b, c; a block is added to it */
 
 static uint32_t turned(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
-static void add(state *s, const unsigned char *bytes)
+static void add(uint32_t s[WORDS], const unsigned char *bytes)
 {
-    uint32_t *word[] = { &s->a, &s->b, &s->c };
-    for (int i = 0; i < 3; i++, bytes += 4)
-        *word[i] += (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                    (uint32_t)bytes[3] << 24;
+    for (int i = 0; i < WORDS; i++)
+        s[i] += (uint32_t)weft__little(bytes + 4 * i, 4);
 }
 
-/* One step of mixing: subtracts y from x, and adds z to y. */
-static void step(uint32_t *x, uint32_t *y, const uint32_t *z, int by)
+/* Changes a by c, b by a, c by b, and so on. */
+static void mix(uint32_t s[WORDS])
 {
-    *x -= *y;
-    *x ^= turned(*y, by);
-    *y += *z;
+    static const int turns[] = { 4, 6, 8, 16, 19, 4 };
+    for (int i = 0; i < 6; i++) {
+        uint32_t *x = &s[i % WORDS], *before = &s[(i + 2) % WORDS];
+        *x = (*x - *before) ^ turned(*before, turns[i]);
+        *before += s[(i + 1) % WORDS];
+    }
 }
 
-static void mix(state *s)
+/* Changes c by b, a by c, b by a, and so on. Returns c. */
+static uint32_t end(uint32_t s[WORDS])
 {
-    step(&s->a, &s->c, &s->b, 4);
-    step(&s->b, &s->a, &s->c, 6);
-    step(&s->c, &s->b, &s->a, 8);
-    step(&s->a, &s->c, &s->b, 16);
-    step(&s->b, &s->a, &s->c, 19);
-    step(&s->c, &s->b, &s->a, 4);
+    static const int turns[] = { 14, 11, 25, 16, 4, 14, 24 };
+    for (int i = 0; i < 7; i++) {
+        uint32_t *x = &s[(i + 2) % WORDS], before = s[(i + 1) % WORDS];
+        *x = (*x ^ before) - turned(before, turns[i]);
+    }
+    return s[2];
 }
 
-static void fold(uint32_t *x, uint32_t y, int by) { *x = (*x ^ y) - turned(y, by); }
-
-static uint32_t end(state *s)
-{
-    fold(&s->c, s->b, 14);
-    fold(&s->a, s->c, 11);
-    fold(&s->b, s->a, 25);
-    fold(&s->c, s->b, 16);
-    fold(&s->a, s->c, 4);
-    fold(&s->b, s->a, 14);
-    fold(&s->c, s->b, 24);
-    return s->c;
-}
-
-bool weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum)
+bool weft__h5_sum(const weft__h5 *h, size_t offset, size_t n, uint32_t *sum)
 {
     uint32_t start = 0xdeadbeef + (uint32_t)n;
-    state s = { start, start, start };
+    uint32_t s[WORDS] = { start, start, start };
     unsigned char block[BLOCK];
     for (; n > BLOCK; offset += BLOCK, n -= BLOCK) {
-        if (!weft__h5_bytes(image, offset, BLOCK, block))
+        if (!weft__h5_bytes(&h->read, offset, BLOCK, block))
             return false;
-        add(&s, block);
-        mix(&s);
+        add(s, block);
+        mix(s);
     }
     memset(block, 0, BLOCK);
-    if (!weft__h5_bytes(image, offset, n, block))
+    if (!weft__h5_bytes(&h->read, offset, n, block))
         return false;
-    add(&s, block);
-    *sum = n ? end(&s) : s.c;
+    add(s, block);
+    *sum = n ? end(s) : s[2];
     return true;
 }

@@ -21,10 +21,15 @@ typedef struct {
     size_t width;                                /* bytes of an element in the file */
 } index_of;
 
-const char *weft__h5_no_index_memory(weft__h5 *h)
+/* Returns a list of chunks that are not stored. NULL: memory is short, and the session fails. */
+static weft__h5_chunk *new_list(weft__h5 *h, uint64_t n)
 {
-    weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");
-    return damaged;                              /* the first failure counts */
+    weft__h5_chunk *list = malloc((size_t)n * sizeof *list);
+    if (!list)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");
+    for (uint64_t i = 0; list && i < n; i++)
+        list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    return list;
 }
 
 static uint64_t parts(uint64_t n, uint64_t extent) { return n / extent + (n % extent != 0); }
@@ -47,11 +52,10 @@ void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t
  * the image. */
 static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *offset)
 {
-    const weft__h5_image *image = &x->h->read;
     uint32_t sum;
-    return weft__h5_inside(image, x->h->size, address, n, offset) && n >= PREFIX &&
-           (!signature || weft__h5_has_text(image, *offset, signature, 4)) &&
-           weft__h5_sum(image, *offset, (size_t)n - 4, &sum) &&
+    return weft__h5_inside(x->h, x->h->read.size, address, n, offset) && n >= PREFIX &&
+           (!signature || weft__h5_has_text(x->h, *offset, signature, 4)) &&
+           weft__h5_sum(x->h, *offset, (size_t)n - 4, &sum) &&
            field(x->h, *offset + (size_t)n - 4, 4) == sum;
 }
 
@@ -117,7 +121,7 @@ static const char *fixed_array(index_of *x)
     uint64_t bits = field(x->h, offset + 7, 1), n = field(x->h, offset + 8, 8),
              to = field(x->h, offset + 16, 8), page = (uint64_t)1 << (bits & 31),
              sheets = n / page + (n % page != 0);
-    if (bits > BITS || n > x->h->size || n < x->n)
+    if (bits > BITS || n > x->h->read.size || n < x->n)
         return damaged;
     if (to == HADDR_UNDEF)
         return NULL;
@@ -133,19 +137,24 @@ static const char *fixed_array(index_of *x)
 /* ---- extensible arrays ---- */
 typedef struct { uint64_t first, blocks, each, page; size_t offset; } level;      /* of data blocks */
 
-static const char *data_block(index_of *x, const level *l, uint64_t index, uint64_t address, size_t bits)
+/* Reads the data blocks of a level, whose addresses are at `list`. bits: those of their pages; 0: none. */
+static const char *data_blocks(index_of *x, const level *l, size_t list, size_t bits)
 {
     size_t offset, head = PREFIX + l->offset;
-    uint64_t first = l->first + index * l->each;
     bool paged = l->each > l->page;
-    if (address == HADDR_UNDEF || first >= x->n)
-        return NULL;
-    if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &offset))
-        return damaged;
-    if (paged)
-        return pages(x, first, l->each, l->page, bits, index * (l->each / l->page), address + head + 4);
-    elements(x, first, l->each, offset + head);
-    return NULL;
+    const char *reason = NULL;
+    for (uint64_t i = 0, first = l->first; i < l->blocks && first < x->n && !reason; i++, first += l->each) {
+        uint64_t to = field(x->h, list + 8 * (size_t)i, 8);
+        if (to == HADDR_UNDEF)
+            continue;
+        if ((paged && !bits) || !block(x, to, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &offset))
+            return damaged;
+        if (paged)
+            reason = pages(x, first, l->each, l->page, bits, i * (l->each / l->page), to + head + 4);
+        else
+            elements(x, first, l->each, offset + head);
+    }
+    return reason;
 }
 
 /* Reads the data blocks of a level, whose addresses are in a separate block. */
@@ -158,10 +167,7 @@ static const char *super_block(index_of *x, const level *l, uint64_t address)
     if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &offset))
         return damaged;
     size_t bits = offset + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
-    const char *reason = NULL;
-    for (uint64_t i = 0; i < l->blocks && !reason; i++)
-        reason = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
-    return reason;
+    return data_blocks(x, l, list, map ? bits : 0);
 }
 
 static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
@@ -175,10 +181,7 @@ static const char *levels(index_of *x, size_t list, int in_index, int all, uint6
     for (int s = 0; s < all && !reason && l.first < x->n; s++, l.first += l.blocks * l.each) {
         l.blocks = (uint64_t)1 << s / 2;
         l.each = least << (s + 1) / 2;
-        if (s >= in_index)
-            reason = super_block(x, &l, field(x->h, list, 8));
-        for (uint64_t i = 0; s < in_index && i < l.blocks && !reason; i++)
-            reason = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
+        reason = s < in_index ? data_blocks(x, &l, list, 0) : super_block(x, &l, field(x->h, list, 8));
         list += s < in_index ? 8 * (size_t)l.blocks : 8;
     }
     return reason;
@@ -305,13 +308,13 @@ static const char *old_node(index_of *x, uint64_t address, int height)
 {
     enum { HEAD = 24, LEVELS = 16 };
     size_t offset, key = 8 + 8 * ((size_t)x->c->rank + 1);
-    if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &offset) ||
-        !weft__h5_has_text(&x->h->read, offset, "TREE\1", 5))
+    if (!weft__h5_inside(x->h, x->h->read.size, address, HEAD, &offset) ||
+        !weft__h5_has_text(x->h, offset, "TREE\1", 5))
         return damaged_tree;
     int depth = (int)field(x->h, offset + 5, 1);
     uint64_t entries = field(x->h, offset + 6, 2);
     if (depth >= LEVELS || (height >= 0 && depth != height) || !entries ||
-        !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &offset))
+        !weft__h5_inside(x->h, x->h->read.size, address, HEAD + entries * (key + 8) + key, &offset))
         return damaged_tree;
     const char *reason = NULL;
     for (uint64_t i = 0; i < entries && !reason; i++) {
@@ -347,15 +350,11 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
 {
     uint64_t place[WEFT_RANK], number;
     weft__h5_place_of_chunk(x->c, chunks - 1, place);
-    if (!number_in(x->c, place, &number) || number > x->h->size / 8)
+    if (!number_in(x->c, place, &number) || number > x->h->read.size / 8)
         return damaged;
     x->n = number + 1;                           /* the last chunk has the largest number */
-    x->list = malloc((size_t)x->n * sizeof *x->list);
-    if (!x->list)
-        return weft__h5_no_index_memory(x->h);
-    for (uint64_t i = 0; i < x->n; i++)
-        x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
-    const char *reason = read(x);
+    x->list = new_list(x->h, x->n);
+    const char *reason = x->list ? read(x) : damaged;    /* the first failure counts */
     for (uint64_t i = 0; i < chunks && !reason; i++) {
         weft__h5_place_of_chunk(x->c, i, place);
         if (number_in(x->c, place, &number) && number < x->n)
@@ -373,11 +372,13 @@ static const char *implicit(index_of *x)
     return NULL;
 }
 
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out, uint64_t chunks)
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks,
+                                 weft__h5_chunk **list)
 {
+    weft__h5_chunk *out = *list = new_list(h, chunks);
     index_of x = { .h = h, .c = c, .list = out, .n = chunks };
-    for (uint64_t i = 0; i < chunks; i++)
-        out[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    if (!out)
+        return damaged;
     if (c->kind == WEFT__OLD_TREE)
         return old_node(&x, c->index, -1);
     if (c->index == HADDR_UNDEF)

@@ -30,7 +30,6 @@ static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
         return "has chunks and rank 0; expected rank 1 or more";
     for (int i = 0; i < c->rank; i++) {
         c->size[i] = (uint64_t)s->kind.size[i];
-        c->most[i] = s->most[i];
         if (c->most[i] < c->size[i])
             return "is damaged: its shape exceeds its largest shape";
     }
@@ -204,9 +203,7 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
     bool inflates = c->deflate >= 0 && !(skipped >> c->deflate & 1),
          turns = c->shuffle >= 0 && !(skipped >> c->shuffle & 1);
     unsigned char *to = turns ? r->turned : r->chunk;
-    if (skipped >> c->filters || (!inflates && n != c->bytes))
-        return false;
-    if (inflates && !inflate_chunk(r, from, n, to))
+    if (skipped >> c->filters || (inflates ? !inflate_chunk(r, from, n, to) : n != c->bytes))
         return false;
     if (!inflates)
         memcpy(to, from, n);
@@ -239,7 +236,7 @@ static void place_chunk(reading *r, const uint64_t *first)
 static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
 {
     size_t offset;
-    if (chunk->n > UINT32_MAX || !weft__h5_inside(&r->h->read, r->h->size, chunk->address, chunk->n, &offset))
+    if (chunk->n > UINT32_MAX || !weft__h5_inside(r->h, r->h->read.size, chunk->address, chunk->n, &offset))
         return "has a chunk beyond the file";
     const unsigned char *from = bytes_at(r, offset, (size_t)chunk->n);
     if (!from)
@@ -254,11 +251,10 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
 static const char *all_chunks(reading *r, uint64_t chunks)
 {
     static const char incomplete[] = "lacks some of its chunks";
-    if (chunks > r->h->size)
+    if (chunks > r->h->read.size)
         return incomplete;
-    weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
-    const char *reason =
-        list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
+    weft__h5_chunk *list;
+    const char *reason = weft__h5_find_chunks(r->h, r->c, chunks, &list);
     for (uint64_t i = 0; i < chunks && !reason; i++) {
         uint64_t first[WEFT_RANK];
         weft__h5_place_of_chunk(r->c, i, first);
@@ -268,23 +264,6 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     }
     free(list);
     return reason;
-}
-
-/* Returns false if memory is short. */
-static bool begin_reading(reading *r)
-{
-    r->z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = r };
-    r->chunk = malloc(r->c->bytes);
-    r->turned = malloc(r->c->bytes);
-    return r->chunk && r->turned && (r->c->deflate < 0 || inflateInit(&r->z) == Z_OK);
-}
-
-static void end_reading(reading *r)
-{
-    inflateEnd(&r->z);                           /* does nothing if not begun */
-    free(r->chunk);
-    free(r->turned);
-    free(r->stored);
 }
 
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *out)
@@ -297,13 +276,17 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
         weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its chunks have another type", path);
     if (h->status || !chunks)
         return;
-    reading r = { .h = h, .path = path, .c = c, .out = out };
-    if (begin_reading(&r)) {
-        const char *reason = all_chunks(&r, chunks);
-        if (reason)
-            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
-    } else {
+    reading r = { .h = h, .path = path, .c = c, .out = out, .chunk = malloc(c->bytes),
+                  .turned = malloc(c->bytes) };
+    r.z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = &r };
+    bool begun = r.chunk && r.turned && (c->deflate < 0 || inflateInit(&r.z) == Z_OK);
+    const char *reason = begun ? all_chunks(&r, chunks) : NULL;
+    if (!begun)
         weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
-    }
-    end_reading(&r);
+    else if (reason)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, reason);
+    inflateEnd(&r.z);                            /* does nothing if not begun */
+    free(r.chunk);
+    free(r.turned);
+    free(r.stored);
 }

@@ -54,12 +54,11 @@ static void enlarge(weft__h5 *h, size_t size)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of %zu bytes", size);
         return;
     }
-    if (h->size)
-        memcpy(larger, h->image, h->size);
-    free(h->image);
-    h->image = larger;
-    h->size = h->read.size = size;
-    h->read.bytes = h->read.output = larger;
+    if (h->read.size)
+        memcpy(larger, h->read.bytes, h->read.size);
+    free(h->read.bytes);
+    h->read.bytes = larger;
+    h->read.size = size;
 }
 
 static bool reserve(weft__h5 *h, size_t bytes)
@@ -69,8 +68,8 @@ static bool reserve(weft__h5 *h, size_t bytes)
         return false;
     if (bytes > most)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %zu bytes", most);
-    else if (end + bytes + SLACK > h->size)
-        enlarge(h, end + bytes + SLACK > 2 * h->size ? end + bytes + SLACK : 2 * h->size);
+    else if (end + bytes + SLACK > h->read.size)
+        enlarge(h, end + bytes + SLACK > 2 * h->read.size ? end + bytes + SLACK : 2 * h->read.size);
     return !h->status;
 }
 
@@ -102,7 +101,8 @@ static weft_status end_file(weft__h5 *h)
 {
     if (h->file >= 0 && H5Fclose(h->file) < 0)
         weft__h5_broken(h, "the file", "cannot be closed");
-    weft__h5_end_image(&h->read);
+    if (h->read.driver > 0)                      /* H5Fclose still calls it */
+        H5FDunregister(h->read.driver);
     H5PLset_loading_state(h->plugins);
     H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
     weft__unlock(WEFT__FILES);
@@ -114,7 +114,7 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
-    h->owns = true;
+    h->owns = h->read.output = true;
     if (!reserve(h, user_block))
         return h;
     hid_t creation = H5Pcreate(H5P_FILE_CREATE);
@@ -131,7 +131,6 @@ static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
 {
     if (!h)
         return NULL;
-    h->size = image.size;
     h->read = image;
     if (!weft__h5_root_is_sound(h))              /* the first failure counts */
         weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is not a group");
@@ -142,10 +141,7 @@ static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
 
 weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
 {
-    weft__h5 *h = begin_file(path, checked);
-    if (h)
-        h->image = image;
-    return open_image(h, (weft__h5_image){ .bytes = image, .size = size });
+    return open_image(begin_file(path, checked), (weft__h5_image){ .bytes = image, .size = size });
 }
 
 weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
@@ -189,8 +185,13 @@ weft_status weft__h5_open_file(const char *path, weft__h5 **h)
 weft_status weft__h5_end(weft__h5 *h)
 {
     weft_status s = end_file(h);
+    weft__paged *paged = h->read.paged;
+    if (paged && paged->status)
+        s = weft__file_fail(paged->status, "%s: cannot be read: %s", h->path, paged->reason);
+    if (paged)
+        weft__paged_end(paged);
     if (h->owns)
-        free(h->image);
+        free(h->read.bytes);
     free(h);
     return s;
 }
@@ -202,8 +203,8 @@ weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
     *size = (size_t)h->read.end;
     weft_status s = end_file(h);
     if (s)
-        free(h->image);
-    *image = s ? NULL : h->image;
+        free(h->read.bytes);
+    *image = s ? NULL : h->read.bytes;
     free(h);
     return s;
 }
@@ -265,6 +266,27 @@ void weft__h5_group(weft__h5 *h, const char *path)
         weft__h5_broken(h, path, "cannot be created");
     weft__h5_close(group);
     weft__h5_close(list);
+}
+
+bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name)
+{
+    enum { ROOM = WEFT__H5_PATH };
+    size_t length = 0, n;
+    for (const char *part = group ? group : ""; *part && length < ROOM; part += n + (part[n] == '/')) {
+        n = strcspn(part, "/");
+        if (n > 1 || (n == 1 && *part != '.'))
+            length += (size_t)snprintf(path + length, ROOM - length, "%.*s/", n < ROOM ? (int)n : ROOM, part);
+    }
+    return length < ROOM && snprintf(path + length, ROOM - length, "%s", name) < ROOM - (int)length;
+}
+
+void weft__h5_groups(weft__h5 *h, const char *path)
+{
+    char group[WEFT__H5_PATH];
+    for (const char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {
+        snprintf(group, sizeof group, "%.*s", (int)(end - path), path);
+        weft__h5_group(h, group);
+    }
 }
 
 static void attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)

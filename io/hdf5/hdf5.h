@@ -14,7 +14,7 @@
 
 typedef struct weft__h5 weft__h5;
 
-/* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
+/* ---- memory.c: reads only those pages of a file that libhdf5 and its checks need ---- */
 /* A page that was read does not change, so libhdf5 sees the bytes that were checked even if the file changes.
  * After the first failure only those pages are available; status and reason describe it. */
 typedef struct weft__page weft__page;
@@ -37,7 +37,7 @@ void weft__paged_end(weft__paged *p);
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
 /* Reads an image, which must stay valid. */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
-/* Reads a file page by page, without checksums. */
+/* Reads a file page by page, without checksums. The end frees the pages, and reports their failure. */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* Reads a whole file, see weft__read_file, without checksums. */
 weft_status weft__h5_open_file(const char *path, weft__h5 **h);
@@ -51,7 +51,7 @@ weft_status weft__h5_status(const weft__h5 *h);
 void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- path.c ---- */
+/* ---- paths ---- */
 enum { WEFT__H5_PATH = 300 };
 /* Writes "group/name" as a path from the root, without empty parts and dots; "", "/" and NULL are the root.
  * Returns false if the path is too long; then it is cut. */
@@ -74,8 +74,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
 /* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL if memory is short.
- * origin, if not NULL, points to 0, and `as` is F64: the first integer that a double does not hold becomes
- * *origin, which is subtracted from all numbers. A difference that a double does not hold is an error. */
+ * origin: see weft__convert. */
 void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
                         int64_t *origin);
 /* Finds the data set "group/name" with one axis, of integers or of any numbers. If it does not exist, returns

@@ -23,7 +23,7 @@ typedef struct {
 static bool inside(const walk *w, uint64_t address, uint64_t n)
 {
     size_t offset;
-    return weft__h5_inside(&w->h->read, w->size, address, n, &offset);
+    return weft__h5_inside(w->h, w->size, address, n, &offset);
 }
 
 /* Many links or attributes are stored in a heap. libhdf5 closes one that claims a tree of huge objects by
@@ -40,7 +40,7 @@ static bool heap_is_plain(const walk *w, uint64_t address)
         return false;
     size_t offset = w->base + (size_t)address;
     uint64_t first = field(w->h, offset + FIRST, 8), largest = field(w->h, offset + LARGEST, 8);
-    return weft__h5_has_text(&w->h->read, offset, "FRHP", 4) &&
+    return weft__h5_has_text(w->h, offset, "FRHP", 4) &&
            field(w->h, offset + HUGE_TREE, 8) == UINT64_MAX && field(w->h, offset + HUGE_OBJECTS, 8) == 0 &&
            field(w->h, offset + WIDTH, 2) && first && first <= largest && largest <= BLOCK;
 }
@@ -56,7 +56,7 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     size_t offset = w->base + (size_t)address;
     uint64_t node = field(w->h, offset + NODE, 4), record = field(w->h, offset + RECORD, 2),
              root = field(w->h, offset + ROOT, 8), records = field(w->h, offset + RECORDS, 2);
-    return weft__h5_has_text(&w->h->read, offset, "BTHD", 4) && byte(w->h, offset + KIND) == kind && record &&
+    return weft__h5_has_text(w->h, offset, "BTHD", 4) && byte(w->h, offset + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
@@ -83,7 +83,7 @@ static bool names_are_sound(const walk *w, size_t offset, size_t n)
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
     uint64_t heap = field(w->h, offset + HEAP, 8);
     size_t head = w->base + (size_t)heap;
-    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(&w->h->read, head, "HEAP", 5))
+    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_has_text(w->h, head, "HEAP", 5))
         return false;
     uint64_t size = field(w->h, head + SIZE, 8), place = field(w->h, head + FREE, 8),
              data = field(w->h, head + DATA, 8);
@@ -147,7 +147,7 @@ static bool note(weft__h5_message *m, size_t offset, size_t n, bool shared)
 static bool sum_is_right(const walk *w, size_t offset, size_t end)
 {
     uint32_t sum;
-    return w->size - end >= 4 && weft__h5_sum(&w->h->read, offset, end - offset, &sum) &&
+    return w->size - end >= 4 && weft__h5_sum(w->h, offset, end - offset, &sum) &&
            field(w->h, end, 4) == sum;
 }
 
@@ -161,7 +161,7 @@ static bool continued(walk *w, size_t offset)
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
     if (w->old)
         return messages(w, from, to);
-    return weft__h5_has_text(&w->h->read, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
+    return weft__h5_has_text(w->h, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
            messages(w, from + 4, to - 4);
 }
 
@@ -217,9 +217,7 @@ static bool messages(walk *w, size_t offset, size_t end)
         size_t n = (size_t)field(w->h, offset + (w->old ? 2 : 1), 2);
         bool shared = field(w->h, offset + (w->old ? 4 : 3), 1) & 2;
         offset += head;
-        if (n > end - offset)
-            return false;
-        if (!message(w, type, shared, offset, n))
+        if (n > end - offset || !message(w, type, shared, offset, n))
             return false;
         offset += n;
     }
@@ -229,14 +227,14 @@ static bool messages(walk *w, size_t offset, size_t end)
 static bool read_header(const weft__h5 *h, uint64_t address, walk *w)
 {
     w->h = h;
-    w->size = h->used ? h->used : h->size;
+    w->size = h->used ? h->used : h->read.size;
     w->base = (size_t)h->read.libhdf5_s.base_addr;
     *w->out = (weft__h5_header){ .address = address };
     if (w->base > w->size || !inside(w, address, 16))
         return false;
     size_t offset = w->base + (size_t)address, first = offset + 16;
     uint64_t n = field(w->h, offset + 8, 4);
-    w->old = !weft__h5_has_text(&w->h->read, offset, "OHDR", 4);
+    w->old = !weft__h5_has_text(w->h, offset, "OHDR", 4);
     if (!w->old) {
         int flags = byte(w->h, offset + 5), width = 1 << (flags & 3);
         first = offset + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
@@ -266,7 +264,7 @@ weft__h5_message weft__h5_attribute(const weft__h5 *h, uint64_t address, const c
 static size_t superblock(const walk *w)
 {
     size_t base = 0;
-    while (base + 96 <= w->size && !weft__h5_has_text(&w->h->read, base, "\211HDF\r\n\032\n", 8))
+    while (base + 96 <= w->size && !weft__h5_has_text(w->h, base, "\211HDF\r\n\032\n", 8))
         base = base ? 2 * base : 512;
     return base + 96 > w->size ? w->size : base;
 }
@@ -297,9 +295,9 @@ static bool is_closed(weft__h5 *h, const walk *w)
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
-    walk w = { .h = h, .size = h->size };
+    walk w = { .h = h, .size = h->read.size };
     size_t base = w.base = superblock(&w);
-    if (base == h->size) {
+    if (base == h->read.size) {
         weft__h5_fail(h, WEFT_EFORMAT, "not an HDF5 file; expected its signature at byte 0, 512, 1024, 2048 "
                                        "..");
         return false;
@@ -312,7 +310,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->root = to;
-    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
+    h->used = end < h->read.size ? (size_t)end + !end : h->read.size; /* libhdf5 fails on headers after it */
     bool ok = field(h, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
               weft__h5_read_header(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;

@@ -3,9 +3,107 @@
  * libhdf5's own "core" driver adds a buffer of metadata. A damaged file makes its sums of addresses and sizes
  * overflow: a block of 2^64 - 8 bytes seems adjacent to one at 0, and libhdf5 copies to an invalid address. A
  * driver without features has no such buffer, and each read is checked here. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
 
+/* ---- pages ---- */
+enum { PAGE = 1 << 14 };
+/* a list, the last page used first */
+struct weft__page { weft__page *next; size_t offset, n; unsigned char bytes[]; };
+
+static bool fails(weft__paged *p, weft_status status, const char *reason)
+{
+    p->status = status;
+    snprintf(p->reason, sizeof p->reason, "%s", reason);
+    return false;
+}
+
+bool weft__paged_pass(weft__paged *p, size_t offset, size_t n, void *to)
+{
+    if (p->status)
+        return !n;
+    int64_t received = weft__read_at(p->file, to, n, (int64_t)offset);
+    if (received < 0)
+        return fails(p, WEFT_EIO, strerror(errno));
+    return (size_t)received == n || fails(p, WEFT_EIO, "the file became shorter after it was opened");
+}
+
+static weft__page *read_page(weft__paged *p, size_t from)
+{
+    size_t n = p->size - from < PAGE ? p->size - from : PAGE;
+    weft__page *page = p->status ? NULL : malloc(sizeof *page + n);
+    if (!page && !p->status)
+        fails(p, WEFT_ENOMEM, "out of memory");
+    if (!page || !weft__paged_pass(p, from, n, page->bytes)) {
+        free(page);
+        return NULL;
+    }
+    page->offset = from;
+    page->n = n;
+    page->next = p->first;
+    return p->first = page;
+}
+
+/* Finds the page of this byte, and moves it to the front; NULL: it cannot be read. */
+static weft__page *page_with(weft__paged *p, size_t offset)
+{
+    for (weft__page **link = &p->first, *page; (page = *link); link = &page->next)
+        if (page->offset == offset - offset % PAGE) {
+            *link = page->next;
+            page->next = p->first;
+            return p->first = page;
+        }
+    return read_page(p, offset - offset % PAGE);
+}
+
+bool weft__paged_read(weft__paged *p, size_t offset, size_t n, void *to)
+{
+    char *next = to;
+    while (n) {
+        const weft__page *page = page_with(p, offset);
+        if (!page)
+            return false;
+        size_t from = offset - page->offset, count = page->n - from < n ? page->n - from : n;
+        memcpy(next, page->bytes + from, count);
+        next += count;
+        offset += count;
+        n -= count;
+    }
+    return true;
+}
+
+void weft__paged_end(weft__paged *p)
+{
+    for (weft__page *page; (page = p->first); free(page))
+        p->first = page->next;
+}
+
+/* ---- bytes of the image ---- */
+bool weft__h5_bytes(const weft__h5_image *i, size_t offset, size_t n, void *to)
+{
+    if (offset > i->size || n > i->size - offset)
+        return false;
+    if (i->bytes)
+        memcpy(to, i->bytes + offset, n);
+    return i->bytes || weft__paged_read(i->paged, offset, n, to);
+}
+
+bool weft__h5_has_text(const weft__h5 *h, size_t offset, const char *text, size_t n)
+{
+    char bytes[8];
+    return weft__h5_bytes(&h->read, offset, n, bytes) && !memcmp(bytes, text, n);
+}
+
+bool weft__h5_inside(const weft__h5 *h, size_t end, uint64_t address, uint64_t n, size_t *offset)
+{
+    size_t base = (size_t)h->read.libhdf5_s.base_addr, size = end - base;
+    *offset = base + (size_t)address;
+    return address <= size && n <= size - address;
+}
+
+/* ---- the driver ---- */
 /* Allocates nothing: the session holds libhdf5's part of an open file. */
 static H5FD_t *open_image(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
@@ -33,38 +131,6 @@ static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
     return 0;
 }
 
-bool weft__h5_bytes(const weft__h5_image *i, size_t offset, size_t n, void *to)
-{
-    if (offset > i->size || n > i->size - offset)
-        return false;
-    if (i->bytes)
-        memcpy(to, i->bytes + offset, n);
-    return i->bytes || weft__paged_read(i->paged, offset, n, to);
-}
-
-uint64_t weft__h5_field(const weft__h5_image *i, size_t offset, size_t n)
-{
-    unsigned char bytes[8];
-    uint64_t v = 0;
-    bool valid = weft__h5_bytes(i, offset, n, bytes);
-    while (valid && n-- > 0)
-        v = v << 8 | bytes[n];
-    return v;
-}
-
-bool weft__h5_has_text(const weft__h5_image *i, size_t offset, const char *text, size_t n)
-{
-    char bytes[8];
-    return weft__h5_bytes(i, offset, n, bytes) && !memcmp(bytes, text, n);
-}
-
-bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *offset)
-{
-    size_t size = end - (size_t)i->libhdf5_s.base_addr;
-    *offset = (size_t)(i->libhdf5_s.base_addr + address);
-    return address <= size && n <= size - address;
-}
-
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t n, void *to)
 {
     (void)type, (void)transfer;
@@ -78,7 +144,7 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t of
     (void)type, (void)transfer;
     if (!i->output || offset > i->size || n > i->size - offset)
         return -1;
-    memcpy(i->output + offset, from, n);
+    memcpy(i->bytes + offset, from, n);
     i->written = offset + n > i->written ? (size_t)offset + n : i->written;
     return 0;
 }
@@ -130,10 +196,4 @@ hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
                            H5Fopen(name, H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);
     weft__h5_close(list);
     return file;
-}
-
-void weft__h5_end_image(weft__h5_image *image)
-{
-    if (image->driver > 0)
-        H5FDunregister(image->driver);
 }

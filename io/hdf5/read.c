@@ -59,7 +59,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     weft__h5_set s = { .kind = { .type = WEFT__ODD } };
     bool found = find_set(h, path, &s);
     /* before memory is allocated for it; chunks may be compressed */
-    if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->size)
+    if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->read.size)
         weft__h5_fail(h, WEFT_EFORMAT, "%s is incomplete: the file lacks bytes of its shape", path);
     *k = s.kind;
     return found && !h->status;
@@ -135,6 +135,33 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__
         check_crc(h, path, values, weft__kind_bytes(kind));
     if (!h->status && s.kind.type == as)
         weft__turn(weft__number_bytes(as), values, weft__kind_bytes(kind));
+}
+
+void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                        int64_t *origin)
+{
+    size_t n = weft__kind_bytes(kind) / weft__number_bytes(kind->type);
+    void *values = calloc(n + 1, weft__number_bytes(as));
+    h->origin = origin;
+    if (values)
+        weft__h5_read(h, path, kind, as, values);
+    else
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", n, path);
+    h->origin = NULL;
+    return values;
+}
+
+bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
+                        char path[WEFT__H5_PATH], weft__kind *kind)
+{
+    char text[128];
+    if (!weft__h5_join(path, group, name) || !weft__h5_find(h, path, kind))
+        weft__h5_fail(h, WEFT_EFORMAT, "data set \"%.200s\" is not in the file", path);
+    else if (kind->rank != 1 || kind->size[0] >= INT32_MAX ||
+             !(integers ? weft__number_is_int(kind->type) : weft__number_is_any(kind->type)))
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; expected %s [n]", path,
+                      weft__kind_text(kind, text), integers ? "integers" : "numbers");
+    return !h->status;
 }
 
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *offset)

@@ -10,11 +10,11 @@
 
 #define WEFT__CRC "crc32c"                       /* attribute with a data set's checksum */
 
-/* A file that is read, from memory or (bytes NULL) page by page, or one that is written. */
+/* A file that is read, from memory or (bytes NULL) page by page, or one that is written to memory. */
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;                            /* libhdf5's own part */
-    const unsigned char *bytes;
-    unsigned char *output;                       /* the same memory if the file is written, otherwise NULL */
+    unsigned char *bytes;
+    bool output;                                 /* the file is written */
     size_t written;                              /* bytes up to the last one written */
     weft__paged *paged;
     size_t size;
@@ -27,8 +27,6 @@ struct weft__h5 {
     hid_t file;
     const char *path;
     weft_status status;
-    unsigned char *image;
-    size_t size;
     weft__h5_image read;
     size_t used;                                 /* bytes up to the end in the superblock; 0: all */
     uint64_t root;                               /* address of the root's header */
@@ -45,25 +43,23 @@ struct weft__h5 {
 /* Copies n bytes of the image. Returns false if they are outside, or cannot be read. */
 bool  weft__h5_bytes(const weft__h5_image *image, size_t offset, size_t n, void *to);
 /* Returns a number of n bytes, at most 8; 0 if it is outside the image. */
-uint64_t weft__h5_field(const weft__h5_image *image, size_t offset, size_t n);
 static inline uint64_t field(const weft__h5 *h, size_t offset, size_t n)
 {
-    return weft__h5_field(&h->read, offset, n);
+    unsigned char bytes[8];
+    return weft__h5_bytes(&h->read, offset, n, bytes) ? weft__little(bytes, n) : 0;
 }
 static inline int byte(const weft__h5 *h, size_t offset) { return (int)field(h, offset, 1); }
 /* Returns whether the n bytes, at most 8, equal the text. */
-bool  weft__h5_has_text(const weft__h5_image *image, size_t offset, const char *text, size_t n);
+bool  weft__h5_has_text(const weft__h5 *h, size_t offset, const char *text, size_t n);
 /* Returns whether n bytes at an address, which counts from the superblock, end before byte `end` of the
  * image. Sets *offset, their position in the image. */
-bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *offset);
+bool  weft__h5_inside(const weft__h5 *h, size_t end, uint64_t address, uint64_t n, size_t *offset);
 /* checksum.c: computes the checksum of n bytes as libhdf5 does for metadata. Returns false if they cannot be
  * read. */
-bool  weft__h5_sum(const weft__h5_image *image, size_t offset, size_t n, uint32_t *sum);
+bool  weft__h5_sum(const weft__h5 *h, size_t offset, size_t n, uint32_t *sum);
 /* Opens the image, or creates a file in one that is written, with these properties. Returns a negative number
  * on failure. The image must stay valid while the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation);
-/* Ends the driver. Call it after H5Fclose, which still calls the driver. */
-void  weft__h5_end_image(weft__h5_image *image);
 /* header.c */
 typedef struct weft__h5_message { size_t offset, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
@@ -105,18 +101,15 @@ typedef struct weft__h5_chunk { uint64_t address, n, skipped; } weft__h5_chunk;
 uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis);
 /* Computes the position of a chunk, in chunks along each axis, from its number, row by row. */
 void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t place[WEFT_RANK]);
-/* Fails the session for lack of memory, and returns the reason. */
-const char *weft__h5_no_index_memory(weft__h5 *h);
-/* Finds the chunks of the set, row by row. Returns NULL, or the reason of a failure. */
-const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
-                                 uint64_t chunks);
+/* Lists the chunks of the set, row by row, to be freed. Returns NULL, or the reason of a failure. */
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, uint64_t chunks,
+                                 weft__h5_chunk **list);
 /* set.c */
 typedef struct weft__h5_set {
     weft__kind kind;
-    uint64_t most[WEFT_RANK];                    /* largest extents */
     bool chunked;
     weft__h5_chunks chunks;
-    size_t offset;                                   /* if not chunked: its first byte in the image */
+    size_t offset;                               /* if not chunked: its first byte in the image */
     const char *unfit;                           /* NULL, or the reason why the set cannot be read */
 } weft__h5_set;
 /* Describes the data set of a header. Returns NULL, or the reason why it cannot be read. */

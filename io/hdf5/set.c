@@ -16,7 +16,7 @@ static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_
     for (int i = 0; i < rank; i++) {
         uint64_t size = field(h, m->offset + list + 8 * (size_t)i, 8);
         s->kind.size[i] = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-        s->most[i] = field(h, m->offset + list + most + 8 * (size_t)i, 8);
+        s->chunks.most[i] = field(h, m->offset + list + most + 8 * (size_t)i, 8);
     }
     return NULL;
 }
@@ -82,9 +82,8 @@ static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
     k->type = m->shared     ? WEFT__ODD :
               class == ENUM ? of_enum(h, m->offset, m->n) :
                               number(h, m->offset, m->n);
-    if (class != TEXT || m->shared || k->rank || !size)
-        return;
-    *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };       /* of fixed length */
+    if (class == TEXT && !m->shared && !k->rank && size)         /* of fixed length */
+        *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };
 }
 
 /* ---- the position of the numbers ---- */
@@ -96,9 +95,9 @@ static const char not_plain[] = "is stored in chunks; expected a plain array",
 static const char *unfit_reason(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
 {
     uint64_t bytes = weft__kind_bytes(&s->kind);
-    if (bytes > h->size || stored != bytes || (bytes && address == HADDR_UNDEF))
+    if (bytes > h->read.size || stored != bytes || (bytes && address == HADDR_UNDEF))
         return few_bytes;
-    if (bytes && !weft__h5_inside(&h->read, (size_t)h->read.end, address, bytes, &s->offset))
+    if (bytes && !weft__h5_inside(h, (size_t)h->read.end, address, bytes, &s->offset))
         return "is damaged: it is stored beyond the end of the file";
     return NULL;
 }

@@ -42,12 +42,12 @@ static bool parse(const weft__h5 *h, const weft__h5_message *m, list *out)
 static size_t find_in_heap(weft__h5 *h, uint64_t address, uint64_t index, size_t *n)
 {
     enum { HEAD = 16, OBJECT = 16, STEPS = 1 << 22 };
-    size_t heap, at, end = h->used ? h->used : h->size;
-    if (!weft__h5_inside(&h->read, end, address, HEAD, &heap) ||
-        !weft__h5_has_text(&h->read, heap, "GCOL", 4))
+    size_t heap, at, end = h->used ? h->used : h->read.size;
+    if (!weft__h5_inside(h, end, address, HEAD, &heap) ||
+        !weft__h5_has_text(h, heap, "GCOL", 4))
         return 0;
     uint64_t size = field(h, heap + 8, 8), bytes;
-    if (!weft__h5_inside(&h->read, end, address, size, &heap))
+    if (!weft__h5_inside(h, end, address, size, &heap))
         return 0;
     for (at = heap + HEAD, end = heap + (size_t)size; at <= end && end - at >= OBJECT;) {
         uint64_t number = field(h, at, 2);

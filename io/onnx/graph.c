@@ -63,6 +63,42 @@ static void note_unknown(builder *b, const record *f, const node *n)
         snprintf(b->unknown + length, sizeof b->unknown - length, "%s%s", length ? ", " : "", text);
 }
 
+/* ---- values that are known ---- */
+/* Sets a slot to a value of the file. Reals are only loaded as tensors if a constant depends on them. */
+static void set_known(builder *b, int at, const value *v)
+{
+    b->m->known[at] = *v;
+    b->m->slot[at].initial = v->stored;
+}
+
+static bool load_known(builder *b, int at)
+{
+    const weft__array *a = b->m->slot[at].initial;
+    value *v = &b->m->known[at];
+    if (a && !v->x) {
+        *v = weft__onnx_reals(b->r, weft_zeros(b->r->w, v->rank, v->size));
+        weft__onnx_assign(b->r, v->x, a);
+    }
+    return weft_ok(b->r->w);
+}
+
+/* Sets a slot to the value of a node Constant. */
+static bool set_constant(builder *b, const node *n, int at)
+{
+    const attribute *a = n->attributes == 1 ? n->attribute : &(attribute){ 0 };
+    value v = a->tensor;
+    if (a->type == A_FLOAT)
+        v = weft__onnx_reals(b->r, weft_scalar(b->r->w, (double)a->f));
+    else if (a->type == A_FLOATS)
+        v = weft__onnx_reals(b->r, weft_reals(b->r->w, a->floats, 1, &a->n));
+    else if (a->type == A_INT)
+        v = (value){ .type = WEFT__ONNX_INT64, .number = (int64_t *)&a->i, .count = 1 };
+    else if (a->type == A_INTS)
+        v = (value){ WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n } };
+    set_known(b, at, &v);
+    return v.type || weft__onnx_fail(b->r, "has no numbers");
+}
+
 /* Computes a node whose inputs are known. */
 static bool fold(builder *b, const node *n)
 {
@@ -78,7 +114,7 @@ static bool fold(builder *b, const node *n)
         }
     known = known && work < most;
     for (int i = 0; known && i < n->inputs; i++)
-        if (n->in[i] >= 0 && !weft__onnx_load(b, n->in[i]))
+        if (n->in[i] >= 0 && !load_known(b, n->in[i]))
             return false;
     if (known && !weft__onnx_step(b->r, n, m->known))
         return false;
@@ -125,7 +161,7 @@ static bool add_initialisers(builder *b, const scope *s, weft__pb graph)
         int at = weft__onnx_value(b->w, f.message, &v) ? weft__onnx_defined(b, s, f.bytes[8]) : -1;
         if (at < 0)
             return false;
-        weft__onnx_set(b, at, &v);
+        set_known(b, at, &v);
         b->m->slot[at].trained = v.stored && v.rank > 0;
     }
     return !b->w->status;
@@ -231,7 +267,7 @@ static bool add_any(builder *b, const scope *s, const record *f, node *n)
     if (!weft__pb_is(f->bytes[OPERATOR], "Constant"))
         return add_operation(b, s, f, n);
     return define_outputs(b, s, f, n, NULL) &&
-           (n->outputs < 1 || n->out[0] < 0 || weft__onnx_constant(b, n, n->out[0]));
+           (n->outputs < 1 || n->out[0] < 0 || set_constant(b, n, n->out[0]));
 }
 
 static bool add_node(builder *b, const scope *s, const record *f)
@@ -295,10 +331,16 @@ static bool read_version(builder *b, weft__pb model, scope *s)
     return !b->w->status;
 }
 
-static bool build(builder *b)
+bool weft__onnx_graph(run *r)
 {
+    builder *b = weft__onnx_take(r, 1, sizeof *b);
     scope s = { .guard = -1 };
     record f, graph;
+    if (!b)
+        return false;
+    b->r = r;
+    b->m = r->model;
+    b->w = r->model->weights;
     if (!weft__onnx_fields(b->w, (weft__pb){ b->w->image, b->w->image + b->w->size }, &f) ||
         !read_functions(b, f.message) || !read_version(b, f.message, &s) ||
         !weft__onnx_fields(b->w, f.bytes[7], &graph) || !add_initialisers(b, &s, graph.message) ||
@@ -311,15 +353,4 @@ static bool build(builder *b)
     if (*b->unknown)
         weft__weights_fail(b->w, WEFT_EFORMAT, "unknown operators: %s", b->unknown);
     return !b->w->status && add_ends(b, &s, &graph, GRAPH_OUTPUT, &b->m->out);
-}
-
-bool weft__onnx_graph(run *r)
-{
-    builder *b = weft__onnx_take(r, 1, sizeof *b);
-    if (!b)
-        return false;
-    b->r = r;
-    b->m = r->model;
-    b->w = r->model->weights;
-    return build(b);
 }

@@ -42,11 +42,6 @@ int  weft__onnx_find(const builder *, const scope *, weft__pb name);
 bool weft__onnx_define(builder *, const scope *, weft__pb name, int at);
 /* Gives a name a new slot and returns it; -1 after a failure. */
 int  weft__onnx_defined(builder *, const scope *, weft__pb name);
-/* Sets a slot to a value of the file. Reals are only loaded as tensors if a constant depends on them. */
-void weft__onnx_set(builder *, int at, const value *);
-bool weft__onnx_load(builder *, int at);
-/* Sets a slot to the value of a node Constant. */
-bool weft__onnx_constant(builder *, const node *, int at);
 
 /* ---- attributes.c ---- */
 /* Reads a TensorProto. Its reals stay in the file. */

@@ -120,7 +120,7 @@ void weft__onnx_assign(run *r, weft_tensor *x, const weft__array *a)
                           (size_t)(count * width) * sizeof *reals);
     }
     weft__check_faults(r->w, "onnx");
-    weft__onnx_end(&own);
+    weft__pieces_end(&own.memory);
 }
 
 /* Keeps the numbers of constants that are needed, while the step of the import exists. */
@@ -242,7 +242,7 @@ weft_onnx *weft_import_onnx(const char *path, weft *w, const weft_onnx_import_op
     run r = { .w = w, .model = m, .left = 3 * weights->size + SPARE, .importing = true };
     if (!weights->status)
         import(&r, opts && opts->name ? opts->name : "onnx");
-    weft__onnx_end(&r);
+    weft__pieces_end(&r.memory);
     free(weights->image);
     weights->image = NULL;
     weights->path = "ONNX model";

@@ -113,13 +113,6 @@ static void gather_nd(run *r, const value *in, value *out)
         *out = select_at(r, in, from, 0, &index, index.rank - 1, rest);
 }
 
-/* Returns the elements of a, then those of b, as a list. */
-static value joined(run *r, const value *a, const value *b)
-{
-    value both[] = { weft__onnx_reshape(r, a, 1, &a->count), weft__onnx_reshape(r, b, 1, &b->count) };
-    return weft__onnx_concat(r, both, 2, 0);
-}
-
 /* Replaces blocks of x: block to[i] by block i of the n updates. */
 static value scatter(run *r, const value *x, const value *updates, const int64_t *to, int64_t n,
                      int64_t block)
@@ -136,7 +129,9 @@ static value scatter(run *r, const value *x, const value *updates, const int64_t
         from[i] = i;
     for (int64_t i = 0; i < n; i++)
         from[to[i]] = blocks + i;
-    value all = joined(r, x, updates);
+    value both[] = { weft__onnx_reshape(r, x, 1, &x->count),
+                     weft__onnx_reshape(r, updates, 1, &updates->count) },
+          all = weft__onnx_concat(r, both, 2, 0);
     return weft__onnx_select(r, &all, from, block, x->rank, x->size);
 }
 

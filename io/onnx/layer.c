@@ -13,7 +13,7 @@ static weft_tensor *activate(const layer *l, int k, weft_tensor *x)
     in->x = l->clip > 0 && k < 2 ? weft_clamp(x, -l->clip, l->clip) : x;
     *in = weft__onnx_reals(&r, in->x);
     r.node->operation->operate(&r, in, out);
-    weft__onnx_end(&r);
+    weft__pieces_end(&r.memory);
     return out->x;
 }
 
@@ -72,11 +72,7 @@ static const weft_cell_parameter peepholes = { "weight_peephole", WEFT_CELL_VECT
 static const weft_cell own_cells[] = {
     { .name = "onnx_rnn", .gates = 1, .step = rnn_step },
     { .name = "onnx_gru", .gate_names = "r z n", .gates = 3, .step = gru_step },
-    { .name = "onnx_lstm",
-      .gate_names = "i f g o",
-      .gates = 4,
-      .states = 2,
-      .own = &peepholes,
+    { .name = "onnx_lstm", .gate_names = "i f g o", .gates = 4, .states = 2, .own = &peepholes,
       .step = lstm_step },
 };
 
@@ -280,3 +276,9 @@ void weft__onnx_recurrent(run *r, const value *in, value *out)
     if (y.last.c)
         out[2] = weft__onnx_reals(r, exchanged(y.last.c, batch_first));
 }
+
+const operation weft__onnx_layers[] = {
+    { "LSTM", weft__onnx_recurrent, .inputs = -1 }, { "GRU", weft__onnx_recurrent, .inputs = -1 },
+    { "RNN", weft__onnx_recurrent, .inputs = -1 },
+    { .name = NULL },
+};

@@ -100,7 +100,7 @@ struct run {
     weft *w;
     weft_onnx *model;
     const node *node;
-    weft__piece *memory; /* ends with the run */
+    weft__piece *memory; /* ends with the run, by weft__pieces_end */
     size_t left; /* bytes that it may still take */
     bool importing;
 };
@@ -108,7 +108,6 @@ struct run {
 /* ---- run.c ---- */
 /* Runs one node: reads and sets the values of its slots. Returns whether it succeeded. */
 bool weft__onnx_step(run *, const node *, value *values);
-void weft__onnx_end(run *); /* frees the memory of a run */
 /* Returns zeroed memory of the run; NULL, and the context fails, if there is too little. */
 void *weft__onnx_take(run *, int64_t n, size_t each);
 /* Fails the context. Returns false. */
@@ -150,13 +149,11 @@ value weft__onnx_matrix(run *, const value *, int axis); /* columns: the axes fr
 value weft__onnx_select(run *, const value *x, const int64_t *from, int64_t block, int rank,
                         const int64_t *size);
 value weft__onnx_permute(run *, const value *x, const int64_t *axes); /* NULL: reversed */
-/* Returns elements first, first + step, .. along an axis. */
-value weft__onnx_slice(run *, const value *x, int axis, int64_t first, int64_t step, int64_t n);
 value weft__onnx_expand(run *, const value *x, int rank, const int64_t *size);
+value weft__onnx_concat(run *, const value *x, int n, int axis);
 int64_t weft__onnx_stride(const value *x, int64_t axis); /* elements between neighbours along the axis */
 
 operate weft__onnx_identity; /* pointwise.c; also for ZipMap, whose map is the tensor of probabilities */
-value weft__onnx_concat(run *, const value *x, int n, int axis);                     /* cut.c */
 value weft__onnx_gather(run *, const value *x, int axis, const value *index);        /* indexed.c */
 value weft__onnx_truths(run *, const value *x); /* pointwise.c: whether elements are not 0 */
 /* pointwise.c: fails if a result of this shape is too large for the import. */
@@ -165,9 +162,9 @@ value weft__onnx_ints(run *, weft_tensor *x); /* made.c: copies ints to the host
 
 /* Finds an operator; NULL: unknown. */
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op);
-extern const operation weft__onnx_pointwise[], weft__onnx_binary[], weft__onnx_shapes[], weft__onnx_parts[],
-    weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[], weft__onnx_products[],
-    weft__onnx_norms[], weft__onnx_attention[], weft__onnx_learning[];
+extern const operation weft__onnx_learning[], weft__onnx_layers[], weft__onnx_pointwise[],
+    weft__onnx_shapes[], weft__onnx_indexed[], weft__onnx_made[], weft__onnx_reductions[],
+    weft__onnx_products[];
 
 /* ---- layer.c ---- */
 operate weft__onnx_recurrent;

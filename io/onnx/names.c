@@ -1,5 +1,4 @@
-/* names.c - the names of a graph, in a hash table of all scopes, with a slot for each; values that are
- * known without a run. */
+/* names.c - the names of a graph, in a hash table of all scopes, with a slot for each. */
 #include <string.h>
 #include "io/onnx/graph.h"
 
@@ -63,38 +62,4 @@ int weft__onnx_defined(builder *b, const scope *s, weft__pb name)
     m->slot = slots;
     m->known = known;
     return weft__onnx_define(b, s, name, m->slots) ? m->slots++ : -1;
-}
-
-/* ---- values that are known ---- */
-void weft__onnx_set(builder *b, int at, const value *v)
-{
-    b->m->known[at] = *v;
-    b->m->slot[at].initial = v->stored;
-}
-
-bool weft__onnx_load(builder *b, int at)
-{
-    const weft__array *a = b->m->slot[at].initial;
-    value *v = &b->m->known[at];
-    if (a && !v->x) {
-        *v = weft__onnx_reals(b->r, weft_zeros(b->r->w, v->rank, v->size));
-        weft__onnx_assign(b->r, v->x, a);
-    }
-    return weft_ok(b->r->w);
-}
-
-bool weft__onnx_constant(builder *b, const node *n, int at)
-{
-    const attribute *a = n->attributes == 1 ? n->attribute : &(attribute){ 0 };
-    value v = a->tensor;
-    if (a->type == A_FLOAT)
-        v = weft__onnx_reals(b->r, weft_scalar(b->r->w, (double)a->f));
-    else if (a->type == A_FLOATS)
-        v = weft__onnx_reals(b->r, weft_reals(b->r->w, a->floats, 1, &a->n));
-    else if (a->type == A_INT)
-        v = (value){ .type = WEFT__ONNX_INT64, .number = (int64_t *)&a->i, .count = 1 };
-    else if (a->type == A_INTS)
-        v = (value){ WEFT__ONNX_INT64, .number = a->ints, .count = a->n, .rank = 1, .size = { a->n } };
-    weft__onnx_set(b, at, &v);
-    return v.type || weft__onnx_fail(b->r, "has no numbers");
 }

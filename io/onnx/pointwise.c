@@ -285,10 +285,6 @@ const operation weft__onnx_pointwise[] = {
     { "Gelu", with_numbers, 1, .option = GELU }, { "Cast", cast, .inputs = 1 },
     { "CastLike", cast, .inputs = 2 }, { "If", choose, .inputs = -1 },
     { "Identity", weft__onnx_identity, .inputs = 1 }, { "Dropout", weft__onnx_identity, .inputs = 1 },
-    { .name = NULL },
-};
-
-const operation weft__onnx_binary[] = {
     BINARY("Add", ADD, weft_add), BINARY("Sub", SUB, weft_sub), BINARY("Mul", MUL, weft_mul),
     BINARY("Div", DIV, weft_div), BINARY("Pow", POW, power_of), BINARY("Equal", EQUAL, weft_equal),
     BINARY("And", AND, NULL), BINARY("Or", OR, NULL), BINARY("Xor", XOR, NULL),

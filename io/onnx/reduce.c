@@ -74,16 +74,6 @@ static void reduce(run *r, const value *in, value *out)
     *out = weft__onnx_reshape(r, &x, rank, size);
 }
 
-const operation weft__onnx_reductions[] = {
-    { "ReduceSum", reduce, 1, .option = SUM }, { "ReduceMean", reduce, 1, .option = MEAN },
-    { "GlobalAveragePool", reduce, 1, .option = MEAN }, { "ReduceMax", reduce, 1, .option = MAX },
-    { "ReduceMin", reduce, 1, .option = MIN }, { "ReduceProd", reduce, 1, .option = PROD },
-    { "ReduceL1", reduce, 1, .option = L1 }, { "ReduceL2", reduce, 1, .option = L2 },
-    { "ReduceLogSumExp", reduce, 1, .option = LOG_SUM_EXP },
-    { "ReduceSumSquare", reduce, 1, .option = SUM_SQUARE }, { "ReduceLogSum", reduce, 1, .option = LOG_SUM },
-    { .name = NULL },
-};
-
 /* ---- softmax and normalisation ---- */
 static double epsilon(run *r) { return weft__onnx_float(r, "epsilon", 1e-5); }
 
@@ -134,7 +124,13 @@ static void batch_norm(run *r, const value *in, value *out)
     *out = weft__onnx_reals(r, weft_add(weft_mul(weft_sub(x, p[3]), factor), p[2]));
 }
 
-const operation weft__onnx_norms[] = {
+const operation weft__onnx_reductions[] = {
+    { "ReduceSum", reduce, 1, .option = SUM }, { "ReduceMean", reduce, 1, .option = MEAN },
+    { "GlobalAveragePool", reduce, 1, .option = MEAN }, { "ReduceMax", reduce, 1, .option = MAX },
+    { "ReduceMin", reduce, 1, .option = MIN }, { "ReduceProd", reduce, 1, .option = PROD },
+    { "ReduceL1", reduce, 1, .option = L1 }, { "ReduceL2", reduce, 1, .option = L2 },
+    { "ReduceLogSumExp", reduce, 1, .option = LOG_SUM_EXP },
+    { "ReduceSumSquare", reduce, 1, .option = SUM_SQUARE }, { "ReduceLogSum", reduce, 1, .option = LOG_SUM },
     { "Softmax", softmax, .inputs = 1 }, { "LogSoftmax", softmax, 1, .option = 1 },
     { "LayerNormalization", layer_norm, .inputs = 2 }, { "RMSNormalization", layer_norm, 2, .option = 1 },
     { "SimplifiedLayerNormalization", layer_norm, 2, .option = 1 },

@@ -18,8 +18,6 @@ void *weft__onnx_take(run *r, int64_t n, size_t each)
     return p;
 }
 
-void weft__onnx_end(run *r) { weft__pieces_end(&r->memory); }
-
 bool weft__onnx_fail(run *r, const char *format, ...)
 {
     char text[400];
@@ -141,19 +139,11 @@ value weft__onnx_list(run *r, const value *in, int i, const char *name)
 }
 
 /* ---- nodes ---- */
-static const operation recurrent[] = {
-    { "LSTM", weft__onnx_recurrent, -1, 0, NULL, NULL },
-    { "GRU", weft__onnx_recurrent, -1, 0, NULL, NULL },
-    { "RNN", weft__onnx_recurrent, -1, 0, NULL, NULL },
-    { NULL, NULL, 0, 0, NULL, NULL },
-};
-
 const operation *weft__onnx_operation(weft__pb domain, weft__pb op)
 {
     static const operation *const tables[] = {
-        weft__onnx_learning, recurrent, weft__onnx_pointwise, weft__onnx_binary, weft__onnx_shapes,
-        weft__onnx_parts, weft__onnx_indexed, weft__onnx_made, weft__onnx_reductions, weft__onnx_products,
-        weft__onnx_norms, weft__onnx_attention
+        weft__onnx_learning, weft__onnx_layers, weft__onnx_pointwise, weft__onnx_shapes, weft__onnx_indexed,
+        weft__onnx_made, weft__onnx_reductions, weft__onnx_products
     };
     const bool is_main = !weft__pb_size(domain) || weft__pb_is(domain, "ai.onnx");
     size_t first = is_main ? 1 : 0, end = is_main ? sizeof tables / sizeof *tables : 1;
@@ -282,6 +272,6 @@ bool weft_onnx_run(weft_onnx *m, weft_tensor *const *inputs, int64_t n, weft_ten
         outputs[i] = output_of(&r, &values[m->out.slot[i]], m->out.value[i].name);
     for (int64_t i = 0; !weft_ok(w) && i < outs; i++)
         outputs[i] = &w->nil;
-    weft__onnx_end(&r);
+    weft__pieces_end(&r.memory);
     return weft_ok(w);
 }

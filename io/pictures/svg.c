@@ -156,10 +156,7 @@ void weft__svg_textf(weft__svg *s, double x, double y, const char *class_, weft_
                      const char *format, ...)
 {
     char text[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
+    WEFT__PLAIN_TEXT(text, sizeof text, format);
     weft__svg_text(s, x, y, class_, anchor, text);
 }
 

@@ -6,7 +6,7 @@
 #ifndef WEFT_IO_SVG_H
 #define WEFT_IO_SVG_H
 #include <math.h>
-#include "io/text.h"
+#include "io/io.h"
 
 typedef struct {
     FILE *file;

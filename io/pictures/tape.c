@@ -107,37 +107,24 @@ static weft_status find_numbers(weft__graph *g, const char *path)
 }
 
 /* ---- texts ---- */
-static void put_numbers(FILE *to, const weft__drawn *n)
-{
-    char text[128];
-    if (!n->has_number)
-        fputs(weft__text(&n->x->f, text), to);
-    else
-        fprintf(to, "%.4g", n->number + 0.0);
-    if (n->has_gradient)
-        fprintf(to, " | %.4g", n->gradient + 0.0);
-}
-
 void weft__lines_of(const weft__graph *g, int64_t i, char line[WEFT__LINES][WEFT__LINE_ROOM])
 {
     const weft__drawn *n = &g->node[i];
     const weft_call *c = call_of(g, i);
-    FILE *to[WEFT__LINES];
-    for (int k = 0; k < WEFT__LINES; k++) {
-        *line[k] = 0;
-        to[k] = fmemopen(line[k], WEFT__LINE_ROOM, "w");
-    }
-    if (to[0] && c)
-        fprintf(to[0], "%%%lld %.64s", (long long)n->entry, c->op->name);
-    else if (to[0])
-        weft__put_source(to[0], &g->list, n->x);
-    if (to[1] && c)
-        fputs(weft__attributes(c, (char[WEFT__ATTRIBUTES]){ "" }), to[1]);
-    if (to[2])
-        put_numbers(to[2], n);
-    for (int k = 0; k < WEFT__LINES; k++)
-        if (to[k])
-            fclose(to[k]);
+    char form[128], attributes[WEFT__ATTRIBUTES], number[24], gradient[32] = "";
+    snprintf(number, sizeof number, "%.4g", n->number + 0.0);
+    if (n->has_gradient)
+        snprintf(gradient, sizeof gradient, " | %.4g", n->gradient + 0.0);
+    snprintf(line[1], WEFT__LINE_ROOM, "%s", c ? weft__attributes(c, attributes) : "");
+    snprintf(line[2], WEFT__LINE_ROOM, "%s%s", n->has_number ? number : weft__text(&n->x->f, form), gradient);
+    *line[0] = 0;
+    FILE *to = fmemopen(line[0], WEFT__LINE_ROOM, "w");
+    if (to && c)
+        fprintf(to, "%%%lld %.64s", (long long)n->entry, c->op->name);
+    else if (to)
+        weft__put_source(to, &g->list, n->x);
+    if (to)
+        fclose(to);
 }
 
 char *weft__tooltip_of(weft__graph *g, int64_t i)

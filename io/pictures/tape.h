@@ -2,7 +2,7 @@
 #ifndef WEFT_IO_TAPE_H
 #define WEFT_IO_TAPE_H
 #include "autograd/inspect.h"
-#include "io/text.h"
+#include "io/io.h"
 
 /* An entry of the tape, or a leaf (entry -1), with its result x. If x has one element its number is shown,
  * and its gradient if requested. */

@@ -90,7 +90,8 @@ void weft__read_checkpoint_weights(weft__weights *w)
         if (strncmp(name, "parameters/", 11) && strncmp(name, "buffers/", 8))
             continue;
         w->array[n] = w->array[i];
-        w->array[n++].name = strchr(name, '/') + 1;
+        w->array[n].name = w->array[n].place = strchr(name, '/') + 1;
+        n++;
     }
     w->n = n;
     w->facts = facts;

@@ -18,11 +18,6 @@ static const char *joined(weft__weights *w, const char *a, const char *separator
     return weft__weights_print(w, "%s%s%s", a, *a ? separator : "", b);
 }
 
-static const char *below(weft__weights *w, const char *group, const char *name)
-{
-    return joined(w, group, "/", name);
-}
-
 typedef struct { weft__weights *w; const char *text; } kept;
 
 static void keep(const char *text, size_t n, void *user)
@@ -88,14 +83,14 @@ typedef struct level {
 static void read_variables(const level *l)
 {
     weft__weights *w = l->r->w;
-    const char *vars = below(w, l->group, "vars"), *role;
+    const char *vars = joined(w, l->group, "/", "vars"), *role;
     part *p = add_part(
         l->r, &(part){ .name = l->name, .place = l->group, .class = l->class, .reverse = l->reverse });
     if (!p)
         return;
     do
         role = weft__weights_print(w, "%d", p->n);
-    while (add_variable(l->r, p, below(w, vars, role), role));
+    while (add_variable(l->r, p, joined(w, vars, "/", role), role));
     if (p->class == WEFT__OTHER && l->wrapped && p->n == 1)
         p->class = WEFT__DENSE; /* without a bias */
 }
@@ -107,9 +102,9 @@ static void enter(const level *up, const char *name)
 {
     weft__weights *w = up->r->w;
     level l = *up;
-    l.group = below(w, up->group, name);
+    l.group = joined(w, up->group, "/", name);
     l.depth++;
-    const char *own = attribute(w, below(w, l.group, "vars"), "name");
+    const char *own = attribute(w, joined(w, l.group, "/", "vars"), "name");
     own = own && *own ? own : name;
     bool is_list = !strcmp(name, "layers") || !strcmp(name, "cells") ||
                    !strcmp(name, "_layer_checkpoint_dependencies"),
@@ -188,7 +183,7 @@ static void take_variable(const char *text, size_t n, void *user)
         p = p->next;
     if (!p && (p = add_part(o->r, &(part){ .place = place })))
         name_part(w, o->top, place, p);
-    const char *set = below(w, below(w, o->group, o->top), path);
+    const char *set = joined(w, joined(w, o->group, "/", o->top), "/", path);
     if (p && !add_variable(o->r, p, set, weft__weights_print(w, "%.*s", (int)length, base)))
         weft__weights_fail(w, WEFT_EFORMAT, "%.300s is not in the file, but weight_names lists it", set);
 }
@@ -210,7 +205,7 @@ static void take_layer(const char *text, size_t n, void *user)
     o.first = o.r->end;
     if (!o.top || !*o.top || !counts(o.r))
         return;
-    const char *group = below(w, o.group, o.top);
+    const char *group = joined(w, o.group, "/", o.top);
     if (!each_text(w->h, group, "weight_names", take_variable, &o) && !weft__h5_status(w->h))
         weft__weights_fail(w, WEFT_EFORMAT, "%.300s has no weight_names, but layer_names lists it", group);
     bool one = true;
@@ -251,13 +246,11 @@ void weft__read_keras_zip(weft__weights *w)
         return;
     const weft__member *file = weft__zip_find(&zip, "model.weights.h5"),
                        *config = weft__zip_find(&zip, "config.json");
-    if (!file) {
+    if (!file)
         weft__weights_fail(w, WEFT_EFORMAT,
                            "it has no model.weights.h5; expected a file that model.save wrote");
-        return;
-    }
-    const char *text = config ? weft__weights_text(w, config->bytes, config->size) : NULL;
-    if (weft__hdf5_begin(w, (unsigned char *)(uintptr_t)file->bytes, file->size))
+    const char *text = file && config ? weft__weights_text(w, config->bytes, config->size) : NULL;
+    if (file && weft__hdf5_begin(w, (unsigned char *)(uintptr_t)file->bytes, file->size))
         read_file(w, text);
     weft__hdf5_end(w, true);
 }

@@ -83,13 +83,6 @@ static void add_layers(weft__weights *w, const char *text, const char *prefix, i
     }
 }
 
-static void list_layers(weft__weights *w, const char *text, model *out)
-{
-    out->layer = weft__weights_memory(w, LAYERS * sizeof *out->layer);
-    if (out->layer)
-        add_layers(w, skip_blanks(text), "", 0, out);
-}
-
 /* Returns the number of the layer that has this name, or that a part with this name belongs to; -1: none. */
 static int64_t find_layer(const model *c, const char *name)
 {
@@ -248,7 +241,8 @@ static void add_bias(const adding *to, const char *role, const variable *v, int6
     if (a && first >= 0) {
         a->first = first;
     } else if (a) {
-        a->set = a->place = NULL;
+        a->set = NULL;
+        a->place = a->name;
         a->gates = 0;
     }
 }
@@ -355,8 +349,8 @@ void weft__keras_add_arrays(weft__keras_parts *r, const char *description, bool 
     model c = { NULL, 0 };
     const part *before = NULL;
     part **all = weft__weights_memory(r->w, (size_t)r->n * sizeof *all);
-    if (description)
-        list_layers(r->w, description, &c);
+    if (description && (c.layer = weft__weights_memory(r->w, LAYERS * sizeof *c.layer)))
+        add_layers(r->w, skip_blanks(description), "", 0, &c);
     for (part *p = all ? r->first : NULL; p; p = p->next) {
         if (!p->n)
             continue;

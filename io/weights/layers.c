@@ -202,7 +202,6 @@ static void rename_arrays(const weft_module *m, const side *module)
         for (int64_t k = 0; module->layer[i].partner && k < module->layer[i].n; k++) {
             const item *it = &module->layer[i].item[k];
             weft__array *a = with_role(module->layer[i].partner, it->role)->array;
-            a->place = a->place ? a->place : a->name;
             a->name = weft__path_below(it->p, m);
         }
 }
@@ -216,7 +215,7 @@ static bool check_cells(weft__weights *w, const weft_module *m)
         if (p && strcmp(cell_of(p), a->cell))
             weft__weights_fail(w, WEFT_EFORMAT, "%s belongs to a layer with the cell %.100s; the module's "
                                "has %s; make the layer by weft_rnn_of_cell (examples/cells_steps.h has "
-                               "gru_reset_before)", a->place ? a->place : a->name, a->cell, cell_of(p));
+                               "gru_reset_before)", a->place, a->cell, cell_of(p));
     }
     return !w->status;
 }

@@ -25,8 +25,6 @@ static const weft__array *array_of(const loading *l, const weft__parameter *p)
     return weft__weights_find(l->w, weft__path_below(p, l->m));
 }
 
-static const char *place_of(const weft__array *a) { return a->place ? a->place : a->name; }
-
 static int by_address(const void *a, const void *b)
 {
     uintptr_t p = (uintptr_t)((const known *)a)->p, q = (uintptr_t)((const known *)b)->p;
@@ -105,10 +103,10 @@ static bool fits(loading *l, const weft__array *a, const weft__kind *expected)
     if (!weft__number_is_any(a->kind.type))
         weft__stage_fail(&l->stage, WEFT_EFORMAT, /* leaving it out without an error would hide it */
                          "%s is %s; expected integers or floating-point numbers, including float16 and "
-                         "bfloat16", place_of(a), x);
+                         "bfloat16", a->place, x);
     else if (!has_shape(a, *expected))
         weft__report_finding(&l->stage, l->report, WEFT__OTHER_SHAPE, "%s is %s; expected %s, as in the "
-                             "module", place_of(a), x, weft__kind_text(expected, y));
+                             "module", a->place, x, weft__kind_text(expected, y));
     else
         return true;
     return false;
@@ -121,7 +119,7 @@ static void check_tied(loading *l, const weft__parameter *p, const weft__array *
     known *numbers = known_of(l, p);
     if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
         weft__stage_fail(&l->stage, WEFT_EFORMAT, "%s differs from the parameter that it is tied to; "
-                         "expected equal values", place_of(a));
+                         "expected equal values", a->place);
     numbers->held = last;
 }
 
@@ -136,7 +134,7 @@ static void check_padding(loading *l, const weft__parameter *p, const weft__arra
     if (row >= 0 && i < columns && l->report)
         weft__report_line(l->report, "padding",
                           weft__weights_print(l->w, "%s row %lld is not 0; the layer gives 0 for this id",
-                                              place_of(a), (long long)row));
+                                              a->place, (long long)row));
 }
 
 static void hold_parameter(loading *l, const weft__parameter *p)
@@ -162,18 +160,10 @@ static void hold_parameter(loading *l, const weft__parameter *p)
     }
     check_tied(l, p, a);
     check_padding(l, p, a);
-    weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", place_of(a));
+    weft__report_finding(&l->stage, l->report, WEFT__LOADED, "%s", a->place);
 }
 
 /* ---- the report ---- */
-static void report_extra(loading *l)
-{
-    for (int64_t i = 0; i < l->w->n; i++)
-        if (!l->used[i])
-            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s%s", place_of(&l->w->array[i]),
-                                 l->report ? "" : " is in the file, but the module does not have it");
-}
-
 /* Reports "NAME (from PLACE): float16, transposed, gates reordered". */
 static void report_array(loading *l, const weft__array *a, weft__number as)
 {
@@ -182,7 +172,8 @@ static void report_array(loading *l, const weft__array *a, weft__number as)
     kind[strcspn(kind, "[") - 1] = 0;
     const char *const changes[] = { a->kind.type != as ? kind : NULL, a->transposed ? "transposed" : NULL,
                                     a->gates ? "gates reordered" : NULL };
-    const char *text = weft__weights_print(l->w, a->place ? "%s (from %s)" : "%s", a->name, a->place);
+    const char *text = weft__weights_print(l->w, a->place == a->name ? "%s" : "%s (from %s)", a->name,
+                                           a->place);
     bool changed = false;
     for (int i = 0; i < 3; i++)
         if (changes[i]) {
@@ -208,7 +199,9 @@ static void load_arrays(loading *l)
     find_all(l);
     for (const weft__parameter *p = NULL; !weft__stage_status(&l->stage) && (p = weft__next_name(l->m, p));)
         hold_parameter(l, p);
-    report_extra(l);
+    for (int64_t i = 0; i < l->w->n; i++)
+        if (!l->used[i])
+            weft__report_finding(&l->stage, l->report, WEFT__EXTRA, "%s", l->w->array[i].place);
     if (l->report && !weft__stage_status(&l->stage))
         report_loaded(l);
 }

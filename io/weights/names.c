@@ -25,13 +25,6 @@ weft__array *weft__weights_find(const weft__weights *w, const char *name)
     return w->n ? bsearch(&key, w->array, (size_t)w->n, sizeof *w->array, weft__by_text) : NULL;
 }
 
-/* Changes the name of an array, which moves to its place. */
-static void rename_array(weft__array *a, const char *name)
-{
-    a->place = a->place ? a->place : a->name;
-    a->name = name;
-}
-
 /* ---- the map file: a line "NAME-IN-FILE NAME-IN-MODULE"; # begins a comment ---- */
 /* Renames the arrays that a line names. A star at the end of both words means the rest of a name. */
 static void apply_line(weft__weights *w, bool *named, const char *file, int line, const char *from,
@@ -39,17 +32,15 @@ static void apply_line(weft__weights *w, bool *named, const char *file, int line
 {
     size_t n = strlen(from) - 1, k = strlen(to) - 1;
     bool star = from[n] == '*', used = false;
-    if (star != (to[k] == '*')) {
+    if (star != (to[k] == '*'))
         weft__weights_fail(w, WEFT_EFORMAT, "%s, line %d: a star ends one name; expected both names or none",
                            file, line);
-        return;
-    }
     for (int64_t i = 0; i < w->n && !w->status; i++) {
         const char *name = w->array[i].name;
         if (named[i] || (star ? strncmp(name, from, n) : strcmp(name, from)))
             continue;
-        rename_array(&w->array[i], star ? weft__weights_print(w, "%.*s%s", (int)k, to, name + n) :
-                                          weft__weights_print(w, "%s", to));
+        w->array[i].name = star ? weft__weights_print(w, "%.*s%s", (int)k, to, name + n) :
+                                  weft__weights_print(w, "%s", to);
         named[i] = used = true;
     }
     if (!used)
@@ -101,7 +92,7 @@ static void change_prefixes(weft__weights *w, const bool *named, const char *str
         stripped = stripped || rest > name;
         if (named[i] || (rest == name && !*add) || !*rest)
             continue;
-        rename_array(a, *add ? weft__weights_print(w, "%s%s", add, rest) : rest);
+        a->name = *add ? weft__weights_print(w, "%s%s", add, rest) : rest;
     }
     if (!stripped)
         weft__weights_fail(w, WEFT_EFORMAT, "no name begins with the prefix \"%.100s\"; the first name is "

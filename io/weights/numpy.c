@@ -86,12 +86,11 @@ static const char *read_header(text t, weft__kind *k, bool *fortran)
 const char *weft__npy_read(const unsigned char *bytes, size_t size, weft__array *a)
 {
     bool fortran = false;
-    size_t start = size > 6 && bytes[6] == 1 ? 10 : 12, n = 0;
+    size_t start = size > 6 && bytes[6] == 1 ? 10 : 12;
     int64_t step = 1;
     if (size < start || memcmp(bytes, "\x93NUMPY", 6) || bytes[6] < 1 || bytes[6] > 3)
         return "is not a .npy array of version 1 to 3";
-    for (size_t i = start; i-- > 8; )
-        n = n << 8 | bytes[i];
+    size_t n = (size_t)weft__little(bytes + 8, start - 8);
     if (n > size - start)
         return "is incomplete: its header ends outside the file";
     text header = { (const char *)bytes + start, (const char *)bytes + start + n };

@@ -231,7 +231,6 @@ static void add_layer(weft__weights *w, const node *r, int64_t initialisers, int
             weft__weights_fail(w, WEFT_EFORMAT, "node %.100s (%s): the shapes of its weights do not agree",
                                r->name, r->cell->op);
         for (int i = 0; i < n; i++) {
-            all[i].place = all[i].name;
             all[i].name = weft__weights_print(w, "%s.%s_l%d%s", path, names[i], level, d ? "_reverse" : "");
             all[i].layer = number;
             weft__weights_add(w, &all[i]);

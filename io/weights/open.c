@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 /* ---- for readers ---- */
@@ -48,14 +47,11 @@ void *weft__weights_memory(weft__weights *w, size_t bytes)
 const char *weft__weights_text(weft__weights *w, const void *bytes, size_t n)
 {
     char *text = weft__weights_memory(w, n + 1);
-    size_t valid = 0;
     if (!text)
         return NULL;
     if (n)
         memcpy(text, bytes, n);
-    for (int k; (k = weft__utf8_character(text + valid));)
-        valid += (size_t)k;
-    if (valid == n)
+    if (weft__utf8_valid(text) == n)
         return text;
     weft__weights_fail(w, WEFT_EFORMAT, "a name is not UTF-8 text, or has a 0 inside; expected a name");
     return NULL;
@@ -102,6 +98,7 @@ weft__array *weft__weights_add(weft__weights *w, const weft__array *a)
         return NULL;
     w->array = all;
     all[w->n] = *a;
+    all[w->n].place = a->place ? a->place : a->name;
     return &all[w->n++];
 }
 

@@ -264,11 +264,9 @@ static const struct opcode opcodes[256] = {
 static bool read_operand(machine *m)
 {
     size_t width = m->op->operand % COUNTS, left = m->size - m->next;
-    bool counts = m->op->operand >= COUNTS, inside;
-    m->n = 0;
-    for (size_t i = width; i-- && width <= left; )
-        m->n = m->n << 8 | m->code[m->next + i];
-    inside = width <= left && (!counts || m->n <= left - width);
+    bool counts = m->op->operand >= COUNTS;
+    m->n = width <= left ? weft__little(m->code + m->next, width) : 0;
+    bool inside = width <= left && (!counts || m->n <= left - width);
     if (!expect(m, inside, "found the end of the file in its argument"))
         return false;
     m->bytes = m->code + m->next + width;

@@ -1,6 +1,7 @@
 /* protobuf.c - reads the wire format of Protocol Buffers from memory, field by field. Each length is checked
  * before it is used. */
 #include <string.h>
+#include "io/io.h"
 #include "io/weights/protobuf.h"
 
 static bool varint(weft__pb *p, uint64_t *value)
@@ -22,8 +23,7 @@ static bool number(weft__pb *p, weft__pb_type type, uint64_t *value)
         return varint(p, value);
     if (weft__pb_size(*p) < bytes)
         return false;
-    *value = 0;
-    memcpy(value, p->next, bytes); /* little-endian */
+    *value = weft__little(p->next, bytes);
     p->next += bytes;
     return true;
 }

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
 
 enum { HEADER_LIMIT = 100000000, SHORTEST = 32 }; /* bytes: of a header, of an entry */
@@ -250,9 +249,8 @@ static void check_cover(parser *p)
 
 void weft__read_safetensors(weft__weights *w)
 {
-    uint64_t bytes = 0, most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
-    for (int i = 7; i >= 0; i--)
-        bytes = bytes << 8 | w->image[i];
+    uint64_t bytes = weft__little(w->image, 8),
+             most = w->size - 8 < HEADER_LIMIT ? w->size - 8 : HEADER_LIMIT;
     if (bytes > most) {
         weft__weights_fail(w, WEFT_EFORMAT, "the header has %llu bytes; expected at most %llu",
                            (unsigned long long)bytes, (unsigned long long)most);
@@ -337,21 +335,20 @@ static void seal(weft__span *span, int n)
 
 weft_status weft__save_safetensors(const char *path, weft__output *list, int64_t n, const char *metadata)
 {
-    size_t length;
-    unsigned char before[8];
+    size_t length = 0;
     if (n)
         qsort(list, (size_t)n, sizeof *list, by_alignment);
     char *text = print_header(list, n, metadata, &length);
     weft__span *span = calloc((size_t)n + 2, sizeof *span);
     weft_status s = WEFT_OK;
+    uint64_t before = length;
+    weft__turn(sizeof before, &before, sizeof before);
     if (!text || !span)
         s = weft__file_fail(WEFT_ENOMEM, "%s: no memory for the header", path);
-    for (int i = 0; i < 8 && !s; i++)
-        before[i] = (unsigned char)((uint64_t)length >> 8 * i);
     for (int64_t i = 0; i < n && !s; i++)
         span[i + 2] = (weft__span){ list[i].values, weft__kind_bytes(&list[i].kind) };
     if (!s) {
-        span[0] = (weft__span){ before, sizeof before };
+        span[0] = (weft__span){ &before, sizeof before };
         span[1] = (weft__span){ text, length };
         turn(list, n);
         if (metadata)

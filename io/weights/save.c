@@ -1,19 +1,11 @@
 /* save.c - weft_save_weights: writes weights as safetensors or HDF5, the same bytes for the same weights. */
 #include <stdlib.h>
-#include "io/text.h"
 #include "io/weights/weights.h"
-
-static bool is_utf8(const char *text)
-{
-    for (int n; (n = weft__utf8_character(text)); text += n)
-        ;
-    return !*text;
-}
 
 weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 {
     for (int64_t i = 0; weft__ends_in(path, ".safetensors") && i < n; i++)
-        if (!is_utf8(list[i].name))
+        if (list[i].name[weft__utf8_valid(list[i].name)])
             return weft__file_fail(WEFT_EARG, "%s: the name \"%.200s\" is not UTF-8, as safetensors "
                                    "needs; HDF5 (a path that ends in .h5) takes other bytes", path,
                                    list[i].name);
@@ -35,23 +27,6 @@ weft_status weft__weights_save(const char *path, weft__output *list, int64_t n)
 }
 
 /* ---- the module ---- */
-/* Copies the numbers of p to the host, to be freed. */
-static weft_status download(const char *path, const weft_module *m, const weft__parameter *p, weft__output *o)
-{
-    const weft_tensor *x = &weft__numbers_of(p)->value;
-    weft *w = m->w;
-    *o = (weft__output){ weft__path_below(p, m), weft__kind_of(x), NULL };
-    size_t bytes = weft__kind_bytes(&o->kind);
-    void *values = malloc(bytes + 1);
-    o->values = values;
-    if (!values)
-        return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", path, o->name, bytes);
-    if (bytes)
-        w->dev.k->download(&w->dev, values, x->data, bytes);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "%s: %s: %s", path, o->name, w->dev.failure) :
-                               WEFT_OK;
-}
-
 weft_status weft_save_weights(const char *path, const weft_module *m)
 {
     weft_status s = weft__check_storable(m, "weft_save_weights", path);
@@ -63,8 +38,13 @@ weft_status weft_save_weights(const char *path, const weft_module *m)
     weft__output *list = calloc((size_t)n + 1, sizeof *list);
     if (!list)
         return weft__file_fail(WEFT_ENOMEM, "%s: no memory for %lld names", path, (long long)n);
-    for (const weft__parameter *p = NULL; !s && (p = weft__next_name(m, p));)
-        s = download(path, m, p, &list[k++]);
+    for (const weft__parameter *p = NULL; !s && (p = weft__next_name(m, p)); k++) {
+        const weft_tensor *x = &weft__numbers_of(p)->value;
+        void *values;
+        list[k] = (weft__output){ weft__path_below(p, m), weft__kind_of(x), NULL };
+        s = weft__download(path, list[k].name, m->w, &list[k].kind, x->data, &values);
+        list[k].values = values;
+    }
     if (!s)
         s = weft__weights_save(path, list, n);
     for (int64_t i = 0; i < k; i++)

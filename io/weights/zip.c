@@ -21,15 +21,9 @@ typedef struct {
 } entry;
 typedef struct { weft__weights *w; directory d; entry *all; uint64_t unpacked; } archive;
 
-static uint64_t whole(const unsigned char *p, int bytes)
-{
-    uint64_t n = 0;
-    while (bytes--)
-        n = n << 8 | p[bytes];
-    return n;
-}
-static unsigned two(const unsigned char *p)  { return (unsigned)whole(p, 2); }
-static uint64_t four(const unsigned char *p) { return whole(p, 4); }
+static unsigned two(const unsigned char *p)   { return (unsigned)weft__little(p, 2); }
+static uint64_t four(const unsigned char *p)  { return weft__little(p, 4); }
+static uint64_t eight(const unsigned char *p) { return weft__little(p, 8); }
 
 static bool damaged(weft__weights *w, const char *what)
 {
@@ -57,11 +51,11 @@ static bool find_directory(weft__weights *w, directory *d)
         return damaged(w, "the directory at the end of the archive is missing");
     *d = (directory){ two(end + 10), four(end + 12), four(end + 16) };
     if (before >= LOCATOR + END64 && !memcmp(p = end - LOCATOR, "PK\6\7", 4)) {
-        before = whole(p + 8, 8) <= before - LOCATOR - END64 ? whole(p + 8, 8) : 0;
+        before = eight(p + 8) <= before - LOCATOR - END64 ? eight(p + 8) : 0;
         p = w->image + before;
         if (memcmp(p, "PK\6\6", 4))
             return damaged(w, "the position of the zip64 directory is wrong");
-        *d = (directory){ whole(p + 32, 8), whole(p + 40, 8), whole(p + 48, 8) };
+        *d = (directory){ eight(p + 32), eight(p + 40), eight(p + 48) };
     }
     if (__builtin_add_overflow(d->offset, d->size, &stop) || stop != before || d->n > d->size / CENTRAL)
         return damaged(w, "the position of its directory is wrong");
@@ -83,7 +77,7 @@ static bool widen(const unsigned char *extra, size_t left, uint64_t *const *fiel
         if (**field == 0xFFFFFFFF) {
             if (n < 8)
                 return false;
-            **field = whole(extra, 8);
+            **field = eight(extra);
             extra += 8;
             n -= 8;
         }

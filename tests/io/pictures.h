@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <sys/stat.h>
 #include "files.h"
-#include "io/text.h"
+#include "io/io.h"
 
 static char path[64];
 

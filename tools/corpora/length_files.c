@@ -3,8 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/data/csv.h"
-#include "io/text.h"
+#include "io/data/data.h"
 #include "io/weights/weights.h"
 #include "tools/corpora/corpora.h"
 

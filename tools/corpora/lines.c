@@ -6,7 +6,7 @@
  * FASTQ. dna-first and dna-second are pairs: read i of one belongs to read i of the other. */
 #include <errno.h>
 #include <string.h>
-#include "io/text.h"
+#include "io/io.h"
 #include "tools/corpora/corpora.h"
 
 /* A line of a file: bytes at .. end - 1. The byte at end is a newline or 0. number counts from 0. */

@@ -68,7 +68,7 @@ static void put_names(const weft__weights *w)
     emit("[");
     for (int64_t i = 0; i < w->n; i++) {
         const weft__array *a = &w->array[i];
-        emit("{<from>%s -> <name>%s <dtype>%s <shape>%k\n}", a->place ? a->place : a->name, a->name,
+        emit("{<from>%s -> <name>%s <dtype>%s <shape>%k\n}", a->place, a->name,
              type_text(output_type(a)), &a->kind);
     }
     emit("]");

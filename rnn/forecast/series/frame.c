@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 /* ---- names ---- */

@@ -1,7 +1,7 @@
 /* frame.h - builds frames of time series: a table collects rows and is checked, then a frame takes it. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
-#include "io/data/csv.h"
+#include "io/data/data.h"
 #include "rnn/forecast/api_series.h"
 
 /* Returns the number of names before the NULL. */

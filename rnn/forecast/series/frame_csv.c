@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
