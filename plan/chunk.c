@@ -45,8 +45,8 @@ static weft_status add_batch(weft_plan *p, const text *t, const cut *c, int64_t 
     weft_status s = WEFT_OK;
     int64_t first = p->segments, rows = 0, tokens = t->start[t->n];
     for (int64_t row = 0; row < c->rows && s == WEFT_OK; row++) {
-        int64_t chunk = c->carry ? row * c->batches + batch : batch * c->rows + row,
-                from = chunk * capacity, to = from + capacity;
+        int64_t chunk = c->carry ? row * c->batches + batch : batch * c->rows + row;
+        int64_t from = chunk * capacity, to = from + capacity;
         if (chunk >= c->chunks) /* beyond the last token */
             continue;
         rows = row + 1;

@@ -14,9 +14,10 @@ bool weft__log_is_off(void)
 
 static void count_call(weft *w, int *count, const char *function)
 {
-    if (inside(w)->missing_clear.step != w->step)
-        inside(w)->missing_clear.step = w->step, inside(w)->missing_clear.backwards = 0,
-        inside(w)->missing_clear.updates = 0;
+    if (inside(w)->missing_clear.step != w->step) {
+        inside(w)->missing_clear.step = w->step;
+        inside(w)->missing_clear.backwards = inside(w)->missing_clear.updates = 0;
+    }
     if (++*count < MANY || inside(w)->missing_clear.warned || weft__notify(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     inside(w)->missing_clear.warned = true;

@@ -2,7 +2,7 @@
  * carries appear only if a reader would infer other values. */
 #include <math.h>
 #include <stdlib.h>
-#include "io/text.h"
+#include "io/io.h"
 #include "plan/plan.h"
 #include "tools/plan/verdict.h"
 
