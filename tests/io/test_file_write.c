@@ -224,7 +224,7 @@ static int saves_beyond(rlim_t limit, const char *path, const model *k, bool bef
 
 FILE_TEST(file_write, size_limit_gives_an_error)
 {
-    /* Of one thread: a child of a fork hangs if another thread was inside a sanitizer's malloc. */
+    /* One thread: the child of a fork hangs if another thread was inside a sanitizer's malloc. */
     model a = model_new(1);
     const char *path = in_folder("a.h5"), *copy = in_folder("copy");
     DOES(saves(path, &a));
