@@ -30,7 +30,7 @@ weft_status weft__read_file(const char *path, weft__head *head, unsigned char **
  * failure. */
 weft_status weft__open_file(const char *path, int *file, size_t *size);
 
-/* ---- text.c: the "C" locale, checked UTF-8, numbers that read back the same ---- */
+/* ---- text.c: checked UTF-8, numbers that read back the same, JSON ---- */
 /* Returns the number of bytes of the UTF-8 character at s; 0 at the final 0, or if it is malformed (overlong,
  * surrogate, cut short). */
 int weft__utf8_character(const char *s);

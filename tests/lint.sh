@@ -40,7 +40,7 @@ include_order() {
           if (a != b && index(may[a], " " b " ") == 0) print file " may not include " b "/ (" path ")" }'
     for f in $(files examples tools bench); do
         grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | grep -v "^[0-9]*:#include \"io/$(case $f in tools/page/*) echo pictures/ ;; tools/weights/*) echo weights/ ;; tools/corpora/*|tools/plan/export.c|tools/plan/json.c|tools/plan/stream.c) ;; *) echo none/ ;; esac)" |
-            grep -v '"core/nearest.h"' | sed "s|^|$f: programs use weft*.h and core/nearest.h, the page also io/pictures/, weights io/weights/, lengths and exports io/: |"
+            grep -v '"core/nearest.h"' | sed "s|^|$f: programs use weft*.h and core/nearest.h, the page also io/pictures/, weights io/weights/, lengths, exports and JSON io/: |"
     done
 }
 declared_where_defined() {              # a function of a floor's header is in a file of that floor

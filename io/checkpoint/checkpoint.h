@@ -133,8 +133,8 @@ void        weft__items_store(weft__sealed *f, const weft_checkpoint_item *items
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
-/* Counts a finding and adds its line to the report. Without a report the stage fails with that text; an array
- * that is missing or extra needs only its name. */
+/* Counts a finding and adds its line to the report. Without a report the stage fails with that text. For a
+ * missing or extra array the text is its name, and the failure says the rest. */
 void weft__report_finding(weft__stage *s, weft_load_report *r, weft__finding finding, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Adds the line "WORD text", or "..." once there is no more room. */

@@ -14,7 +14,7 @@ typedef struct {
     const char *path;
     char *at, *end;
     int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
-    field *fields; int n;
+    field *fields; int n, most;                  /* of this record, of the longest one */
     weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
@@ -41,11 +41,14 @@ static bool no_memory(csv *c)
 /* ---- records ---- */
 static bool add_field(csv *c, char *text, char *end)
 {
-    field *all = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *all);
-    if (!all)
-        return no_memory(c);
-    c->fields = all;
-    all[c->n++] = (field){ text, end - text };
+    if (c->n == c->most) {
+        field *all = c->n > INT32_MAX / 64 ? NULL : weft__grown(c->fields, c->n, sizeof *all);
+        if (!all)
+            return no_memory(c);
+        c->fields = all;
+        c->most++;
+    }
+    c->fields[c->n++] = (field){ text, end - text };
     return true;
 }
 

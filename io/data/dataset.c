@@ -1,5 +1,5 @@
-/* dataset.c - ragged data in memory, from text files, where each line is a sequence and each byte a token,
- * and as ragged tensors of the step. */
+/* dataset.c - ragged data in memory: reads it from text files, where each line is a sequence and each byte a
+ * token, and makes ragged tensors of the step from it. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/context.h"

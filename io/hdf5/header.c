@@ -310,7 +310,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->root = to;
-    h->used = end < h->read.size ? (size_t)end + !end : h->read.size; /* libhdf5 fails on headers after it */
+    h->used = end < h->read.size ? (size_t)end + !end : h->read.size; /* libhdf5 fails on later headers */
     bool ok = field(h, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES &&
               weft__h5_read_header(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;

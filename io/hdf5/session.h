@@ -33,7 +33,7 @@ struct weft__h5 {
     int64_t steps;                               /* steps of searches in heaps of texts so far */
     bool owns;                                   /* the image is freed at the end */
     bool checked;                                /* data sets have checksums */
-    int64_t *origin;                             /* see weft__h5_read_new; otherwise NULL */
+    int64_t *origin;                             /* see weft__convert; otherwise NULL */
     H5E_auto2_t print;                           /* error output that the program had set */
     void *print_user;
     unsigned plugins;

@@ -43,8 +43,7 @@ static size_t find_in_heap(weft__h5 *h, uint64_t address, uint64_t index, size_t
 {
     enum { HEAD = 16, OBJECT = 16, STEPS = 1 << 22 };
     size_t heap, at, end = h->used ? h->used : h->read.size;
-    if (!weft__h5_inside(h, end, address, HEAD, &heap) ||
-        !weft__h5_has_text(h, heap, "GCOL", 4))
+    if (!weft__h5_inside(h, end, address, HEAD, &heap) || !weft__h5_has_text(h, heap, "GCOL", 4))
         return 0;
     uint64_t size = field(h, heap + 8, 8), bytes;
     if (!weft__h5_inside(h, end, address, size, &heap))

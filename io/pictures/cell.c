@@ -26,7 +26,7 @@ static void arrow(picture *p, const char *path)
     weft__svg_put(&p->svg, "<path class=\"wire\" marker-end=\"url(#tip)\" d=\"%s\"/>\n", path);
 }
 
-static void joints(picture *p, const double (*centre)[2]) /* of four */
+static void four_joints(picture *p, const double (*centre)[2])
 {
     for (int k = 0; k < 4; k++)
         weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", centre[k][0],
@@ -119,7 +119,7 @@ static void draw_lstm(picture *p, double tanh_c)
     arrow(p, "M420 430V230Q420 220 430 220H532");
     arrow(p, "M210 430H670Q680 430 680 420V270Q680 260 690 260H782");
     arrow(p, "M800 276V420Q800 430 810 430H974");
-    joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 550, 430 }, { 800, 140 } });
+    four_joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 550, 430 }, { 800, 140 } });
     layer(p, 290, 370, "\xCF\x83", "forget gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "input gate: sigmoid of W x + U h + b");
     layer(p, 550, 370, "tanh", "candidate: tanh of W x + U h + b");
@@ -151,7 +151,7 @@ static void draw_gru(picture *p)
     arrow(p, "M290 430V280Q290 270 300 270H542");
     arrow(p, "M576 270H668");
     arrow(p, "M512 200H682");
-    joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 560, 430 }, { 420, 200 } });
+    four_joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 560, 430 }, { 420, 200 } });
     layer(p, 290, 370, "\xCF\x83", "reset gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "update gate: sigmoid of W x + U h + b");
     layer(p, 560, 370, "U h + b'", "h through the matrix of the candidate");

@@ -12,7 +12,7 @@
  * (i * stride[0] + j * stride[1] + ..) * weft__number_bytes(kind.type). */
 typedef struct weft__array {
     const char *name;            /* "encoder.weight_ih_l0", as in the file or as in PyTorch */
-    const char *place;           /* the name in the file, "layers/lstm/cell/vars/0"; often `name` itself */
+    const char *place;           /* the name in the file, "layers/lstm/cell/vars/0"; not renamed: `name` */
     weft__kind kind;             /* of type WEFT__ODD: it is listed, but has no numbers that weft reads */
     int64_t stride[WEFT_RANK];   /* in elements, 0 or more */
     const unsigned char *bytes;  /* element 0; NULL: see `set`, or all numbers are 0 */

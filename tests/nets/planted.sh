@@ -100,7 +100,7 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
 }
 net script_catches "a file written in place, by kills"      core/os_files.c 's/openat\(t->folder, t->temporary,/openat(t->folder, t->base,/; s/O_CREAT \| O_EXCL/O_CREAT | O_TRUNC/; s/weft__open_nameless\(t->folder\)/-1/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
-net script_catches "an unchecked allocation, by starving"   io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
+net script_catches "an unchecked allocation, by starving"   io/checkpoint/checkpoint.c 's/if \(!\*host\)/if (0)/' 'starve: .* [1-9][0-9]* crashes' starve.sh
 # A net that is a test, linked with a changed source of the library. SED must change it.
 test_catches() {                        # NET SOURCE SED TEST
     local rc out
