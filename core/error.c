@@ -109,7 +109,7 @@ const char *weft__handle_error(const weft *w, const weft_tensor *x)
 
 bool weft__refuse_tensor(weft *w, const weft_tensor *x, const char *format, ...)
 {
-    char name[200];
+    char name[WEFT__MESSAGE];
     WEFT__PLAIN_TEXT(name, sizeof name, format);
     weft__fail(w, WEFT_EARG, "%s %s", name, weft__handle_error(w, x));
     return false;

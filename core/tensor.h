@@ -43,7 +43,7 @@ int64_t      weft__capacity(const weft__form *);
 bool         weft__extents_are_possible(weft *, const weft__form *);
 bool         weft__forms_equal(const weft__form *, const weft__form *);   /* type, shape, batch, layout */
 const char  *weft__text(const weft__form *, char buffer[128]);
-/* The same text in a buffer of the block that calls it. */
+/* The same, in a buffer that lives until the end of the block. */
 #define WEFT__TEXT(form) weft__text(form, (char[128]){ 0 })
 /* Returns advice for a layer that expects reals: how to turn ints into reals, or "" for reals. */
 static inline const char *weft__ids_advice(const weft__form *f)

@@ -125,7 +125,7 @@ const char *weft__path_below(const weft__parameter *p, const weft_module *m);
 /* Makes messages name this layer until weft__leave. Returns the previous scope. m->w is not NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
-/* Does the same for a function whose result y is computed in the scope, and returns y. */
+/* Leaves the scope and returns y, which was computed in it. */
 weft_tensor *weft__leave_with(const weft_module *m, const weft_module *before, weft_tensor *y);
 /* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns
  * NULL, and the context has failed. */

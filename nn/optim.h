@@ -66,8 +66,10 @@ int64_t weft__muon_work_size(const weft_optim *o);
 /* Adds the parameters made below the module since the last call. Returns false and fails the context if
  * memory runs out or a parameter has another optimiser. */
 bool weft__add_members(weft_optim *o, const char *function);
-/* members_leave releases the parameters. members_end frees the memory, also when the context ends. */
-void weft__release_members(weft_optim *o), weft__free_members(weft_optim *o);
+/* Releases the parameters. */
+void weft__release_members(weft_optim *o);
+/* Frees the memory, also when the context ends. Nobody reads the stale pointers if o->w is NULL. */
+void weft__free_members(weft_optim *o);
 /* excludes: takes matrices from Muon, and ignores scale and decay. */
 void weft__add_group(weft_optim *o, const char *pattern, real scale, real decay, bool excludes);
 /* Checks that every group matches a parameter. Otherwise fails the context and names the pattern. */

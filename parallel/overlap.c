@@ -48,11 +48,10 @@ static void after_entry(void *user, int64_t entry)
 void weft__overlap_begin(weft_parallel *p)
 {
     static const weft__watch all = { note_use, after_entry, false };
-    const char *setting = weft__variable("WEFT_PARALLEL_OVERLAP");
     bool fits = p->transport && p->w->dev.k->synchronous && p->current + 1 == p->own_shards.end &&
-                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun &&
-                (!setting || strcmp(setting, "off"));
-    if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
+                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun;
+    const char *setting = fits ? weft__variable("WEFT_PARALLEL_OVERLAP") : NULL;
+    if (!fits || (setting && !strcmp(setting, "off")) || !weft__transfer_begin(p) || p->transfer.chunks == 1)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;

@@ -192,7 +192,8 @@ static int64_t deal(weft__fit rule, const int32_t *len, int64_t n, const int32_t
     return ok ? rows : -1;
 }
 
-/* Assigns sequences to rows, shuffled if the options shuffle. decreasing: longest first. */
+/* Assigns sequences to rows, shuffled if the options shuffle. decreasing: longest first. opened: rows that
+ * are open at the start. */
 static weft_status fit(weft__fit rule, bool decreasing, int64_t opened, const int32_t *len, int64_t n,
                        int64_t capacity, const weft_plan_opts *o, weft_plan *p)
 {

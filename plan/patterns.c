@@ -185,10 +185,10 @@ static bool pack_by(manner method, int64_t *remaining, int64_t capacity, int64_t
     return !t.failed;
 }
 
-#define PACK_BY(name, manner)                                                                          \
+#define PACK_BY(name, method)                                                                          \
     bool name(int64_t *remaining, int64_t capacity, int64_t limit, weft__pattern **first)              \
     {                                                                                                  \
-        return pack_by(manner, remaining, capacity, limit, first);                                     \
+        return pack_by(method, remaining, capacity, limit, first);                                     \
     }
 static PACK_BY(pack_spfhp, SHORTEST)
 static PACK_BY(pack_stacked, STACKED)

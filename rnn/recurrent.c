@@ -1,6 +1,6 @@
 /* recurrent.c - the operator of a fused recurrent layer: its shapes, composed form and records.
  *
- * One entry of the tape runs one direction of a layer over a whole batch, packed or in folded rows (fold.c).
+ * One entry of the tape runs one direction of a layer over a whole batch, packed or in rows (by_time.c).
  * On a GPU one entry may run both directions, so that one launch computes a step of both; are_one in layers.c
  * decides this. Its results are those of the first direction, then those of the second. The forward and fused
  * backward functions are in recurrent_run.c. */

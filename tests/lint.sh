@@ -136,6 +136,10 @@ documents_name_what_is() {
     grep -oE '`[A-Za-z_]+`' docs/read_in_this_order.md | tr -d '`' | sort -u | while read -r name; do
         git grep -qF "$name" -- ':!*.md' || echo "docs/read_in_this_order.md: $name is in no source"
     done
+    local source='[a-z_0-9/]+\.(c|cu|inc|def|cell)'  # in `..`, or in a comment as (..) or before a colon
+    { git grep -hoE "\`$source\`" -- docs; git grep -hE "^( \*|/\*).*$source" -- '*.[ch]' '*.inc' '*.cu*'; } |
+        grep -oE "[(\`]${source}[)\`]|^/\* $source:" | grep -oE "$source" | sed 's|.*/||' | sort -u |
+        comm -23 - <(git ls-files | sed 's|.*/||' | sort -u) | sed 's/^/there is no file /'
     git ls-files '*.md' | while read -r f; do
         grep -oE '\]\([^)#:]+' "$f" | cut -c3- | while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: there is no $to"; done
     done
@@ -191,7 +195,7 @@ rule "no trailing blanks, no tabs in C" whitespace
 rule "no line of code above 110 columns, of public headers and documents 100" columns
 rule "no code of documents and lessons above 88 columns" code_of_pages
 rule "lessons type no results of their programs" lessons_type_no_results
-rule "documents name what there is" documents_name_what_is
+rule "documents and comments name what there is" documents_name_what_is
 rule "no paths of one machine" machine_paths
 rule "scripts parse" scripts
 if [ -n "$tidy" ]; then

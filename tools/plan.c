@@ -28,8 +28,8 @@ static void print_table(const planned *all, int n)
     }
 }
 
-/* The options. report, from: files or NULL. lengths: a file, or the corpus. layer: from the text explain,
- * unless costs come from a file. */
+/* The options. report, from: files or NULL. lengths: a file, or the name of a corpus. layer: from the
+ * text explain, unless costs come from a file. */
 typedef struct {
     bool json, times, list, calibrate, stream, flush;
     int64_t seconds, threads;

@@ -49,7 +49,7 @@ typedef struct hunt_operator { const char *name; weft_tensor *(*run)(hunt_scene 
 /* Each ends with a NULL name. */
 extern const hunt_operator hunt_operators[], hunt_layers[], hunt_planted[];
 
-/* hunt_random.c: a hash, and random integers below n. */
+/* hunt_program.c: a hash, and random integers below n. */
 uint64_t hunt_hash(uint64_t a, uint64_t b);
 int64_t  hunt_below(hunt_scene *s, int64_t n);
 bool     hunt_one_in(hunt_scene *s, int64_t n);

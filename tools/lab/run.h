@@ -72,7 +72,8 @@ void lab_note(const lab_run *, const char *experiment, const char *planner, cons
 /* Prints the error of a model and returns false. */
 bool lab_refuse(const char *planner, weft *w);
 
-/* ---- model.c: the language model: an embedding, an LSTM, dropout, and scores of the next token ---- */
+/* ---- model.c: the language model: an embedding, an LSTM, dropout, and scores of the next token. A function
+ * that returns false has printed nothing; the context holds the message. ---- */
 typedef struct {
     weft *w;
     weft_module *m;

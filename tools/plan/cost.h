@@ -56,7 +56,7 @@ typedef struct {
 /* Opens a layer for the first batches, which have `tokens` tokens. False: the context holds the error. The
  * caller calls close_run in any case. */
 bool open_run(const layer_asked *, const weft_plan *, int64_t tokens, bool padded, layer_run *);
-/* Runs these batches forwards and backwards. */
+/* Runs these batches forwards and backwards, and sets ms and least. */
 void run_layer(layer_run *, const weft_dataset *rows);
 void close_run(layer_run *);
 /* Makes rows of numbers for sequences of these lengths, as wide as the layer. The caller frees the rows. */

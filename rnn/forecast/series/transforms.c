@@ -260,7 +260,7 @@ const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, c
     if (t->kind == WEFT_STANDARD_SCALER)
         fit_standard(fitted, n, y, size);
     else if (t->kind == WEFT_MIN_MAX_SCALER) {
-        fit_extremes(fitted, n, y); /* a column that is constant except for rounding: 0 */
+        fit_extremes(fitted, n, y); /* of a column that is constant except for rounding both are equal */
         fitted[1] = are_equal(fitted[0], fitted[1], size) ? fitted[0] : fitted[1];
     } else if (t->kind == WEFT_MAX_SCALER) {
         fit_extremes(both, n, y);
