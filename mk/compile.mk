@@ -49,8 +49,8 @@ endif
 
 # Records of `weft lab` name the commit; "+": with changes. A tarball has none.
 COMMIT := $(shell test -e .git && git describe --always --abbrev=12 --exclude='*' --dirty=+ 2>/dev/null)
-ifneq ($(COMMIT),$(file <$(B)/commit))
-$(shell mkdir -p $(B))$(file >$(B)/commit,$(COMMIT))
+ifneq (commit $(COMMIT),$(file <$(B)/commit))
+$(shell mkdir -p $(B))$(file >$(B)/commit,commit $(COMMIT))
 endif
 $(B)/tools/lab/record.o: $(B)/commit
 $(B)/tools/lab/record.o: EXTRA += $(if $(COMMIT),-DWEFT_COMMIT='"$(COMMIT)"')

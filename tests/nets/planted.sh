@@ -150,11 +150,11 @@ net ranks_catch "chunks of a failed update that stay in transit"       parallel/
 net ranks_catch "no barrier after a common call, by ranks that continue" parallel/lost_rank.c \
     's/^    return weft__all_gather\(p, "the end of/    return true;\n&/' goes_on 'each rank killed'
 net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/lost_rank.c \
-    's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
+    's/^    weft__link_down\(p\);.*//' linked_on 'the others continue'
 net ranks_catch "a half sent before it is summed"                      parallel/halving.c \
     's/^        d->k->scale\(d, keeps\.n.*//' linked 'the same bytes'
 net ranks_catch "no check of the next rank while a GPU waits"          parallel/gpu_link.c \
-    's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
+    's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others continue'
 net ranks_catch "results by their index within a shard"                parallel/gather.c \
     's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
 net ranks_catch "results without an end mark"                          parallel/gather.c \
@@ -165,7 +165,7 @@ net ranks_catch "a rank without memory that does not report it"        parallel/
 net ranks_catch "a file without the states of all ranks"                parallel/states.c \
     's/if \(q == p->world\.rank\)/if (1)/' carried 'the same bytes'
 net ranks_catch "an unreported loss of a rank's states"                   parallel/await.c \
-    's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
+    's/ && !p->batch\.carries\)/)/' carried 'a rank is lost with its states'
 net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
 # Compares the planners' definitions in Python with a command linked with a changed source.
@@ -200,14 +200,15 @@ lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is adde
 }
 net lint_catches "a floor that includes one above it"    include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/ (rnn/rnn.h)'
 net lint_catches "a private header of another floor"     walls                    nn/clip.c          '#include "core/inside.h"'          'nn/clip.c may not include core/inside.h'
-net lint_catches "a comment without a verb"              plain              core/api_author.h        '/^.. Returns the layout of a ragged/d' 'begins with'
+net lint_catches "a comment without a verb"              plain              core/api_author.h        '/^.. Returns WEFT_REAL or WEFT_I32/d' 'begins with'
 net lint_catches "a message of another form"            plain                  nn/clip.c          'static const char *const other = "a number is expected";' 'expected X'
 net lint_catches "a map that lacks a floor"              map                      README.md          '/^. `nn/d'                         'README.md lacks: | `nn/`'
 net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/ (rnn/forecast/forecast.h)'
 net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
 net lint_catches "a function without a caller"           callers            nn/api_nn.h              'WEFT_API void weft_never_''tried(void);' 'weft_never_tried has no caller'
-net lint_catches "a function without its row"            api_page           docs/api.md              '/weft_topk/d'                     'docs/api.md is older than the headers'
+net lint_catches "a function without its row"            api_page           docs/api.md              '/weft_topk/d'                     'docs/api.md differs from the headers'
 net lint_catches "a document that names a removed function" documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+net lint_catches "a comment that names no file"           documents_name_what_is   nn/clip.c          '/* nowhere_at_all.c: clips. */'      'there is no file nowhere_at_all.c'
 net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
