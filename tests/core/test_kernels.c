@@ -326,6 +326,7 @@ static void play_attention(run *t)
                           .mean = coin(),
                           .scale = dice_real(.1, .6) };
     a.mean &= a.shared_values;
+    t->d.precision = coin() ? WEFT_FP32 : WEFT_STRICT_FP32;     /* on a GPU: tensor cores, or plain kernels */
     /* several blocks of keys, for one thread or many */
     int64_t longest = t->large ? (a.mean ? 1100 : 700) : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
