@@ -139,7 +139,7 @@ documents_name_what_is() {
     local source='[a-z_0-9/]+\.(c|cu|inc|def|cell)'  # in `..`, or in a comment as (..) or before a colon
     { git grep -hoE "\`$source\`" -- docs; git grep -hE "^( \*|/\*).*$source" -- '*.[ch]' '*.inc' '*.cu*'; } |
         grep -oE "[(\`]${source}[)\`]|^/\* $source:" | grep -oE "$source" | sed 's|.*/||' | sort -u |
-        comm -23 - <(git ls-files | sed 's|.*/||' | sort -u) | sed 's/^/there is no file /'
+        comm -23 - <(git ls-files | sed 's|.*/||' | sort -u) | sed 's/$/ does not exist/'
     git ls-files '*.md' | while read -r f; do
         grep -oE '\]\([^)#:]+' "$f" | cut -c3- | while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: there is no $to"; done
     done

@@ -208,7 +208,7 @@ net lint_catches "a header that declares another floor's" declared_where_defined
 net lint_catches "a function without a caller"           callers            nn/api_nn.h              'WEFT_API void weft_never_''tried(void);' 'weft_never_tried has no caller'
 net lint_catches "a function without its row"            api_page           docs/api.md              '/weft_topk/d'                     'docs/api.md differs from the headers'
 net lint_catches "a document that names a removed function" documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
-net lint_catches "a file that a comment alone names"       documents_name_what_is   nn/clip.c          '/* nowhere_at_all.c: clips. */'      'there is no file nowhere_at_all.c'
+net lint_catches "a file that a comment alone names"       documents_name_what_is   nn/clip.c          '/* nowhere_at_all.c: clips. */'      'nowhere_at_all.c does not exist'
 net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
