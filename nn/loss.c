@@ -223,11 +223,10 @@ weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss
 /* ---- quantiles ---- */
 static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n)
 {
-    if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
+    if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n)
         weft__fail(x->w, WEFT_ESHAPE,
                    "quantile_loss: predicted %s, %lld quantiles; expected one column for each",
                    WEFT__TEXT(&x->f), (long long)n);
-    }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
             weft__fail(x->w, WEFT_EARG, "quantile_loss: quantile %lld is %g; expected 0 < quantile < 1",

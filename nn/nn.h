@@ -147,7 +147,6 @@ void weft__mark_all_changed(weft_module *root);
 void weft__check_gradients_exist(const weft_module *m, const char *function);
 /* Makes a module `name` in m, whose parameters are all tied to those of the original. */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);
-weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if not a parameter */
 void weft__init_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f,
                          weft_init init);

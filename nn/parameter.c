@@ -170,7 +170,7 @@ void weft__set_shard(weft_tensor *buffer, int shard)
 }
 
 /* ---- assigning ---- */
-weft__parameter *weft__parameter_of(const weft_tensor *value)
+static weft__parameter *parameter_of(const weft_tensor *value)
 {
     return value && weft__node_of(value)->parameter ?
                (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) :
@@ -238,7 +238,7 @@ static weft__parameter *require_parameter(const weft_tensor *x, const char *func
     weft *w = x ? x->w : weft__no_context();
     if (WEFT__IS_USABLE(w, x, "%s: the parameter", function) && !weft__node_of(x)->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is not a parameter; expected one", function);
-    return w->status ? NULL : weft__parameter_of(x);
+    return w->status ? NULL : parameter_of(x);
 }
 
 void weft_initialise(weft_tensor *parameter, weft_init init)
